@@ -1,0 +1,1 @@
+"""OReO for lakehouses: decides online when to change a table's layout, and to which one, and commits it safely."""
