@@ -6,6 +6,7 @@ them all for people, and a test keeps the two equal.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import tomllib
@@ -176,10 +177,8 @@ def _typed(settings: object, key: str, value: Any, name: str, where: str) -> Any
     """`value` as the type that the setting has; text (from the environment) is converted, nothing else is."""
     wanted = get_type_hints(type(settings))[key]
     if wanted in (int, float) and isinstance(value, str):
-        try:
+        with contextlib.suppress(ValueError):
             value = wanted(value)
-        except ValueError:
-            pass
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if wanted == tuple[str, ...]:

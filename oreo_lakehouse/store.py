@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from oreo_lakehouse.errors import StoreError
+from oreo_lakehouse.jvm import error_class, error_reason, hadoop_conf, jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,8 +44,8 @@ class Store(Protocol):
         ...
 
     def entries(self, folder: str) -> list[Entry]:
-        """The files (not folders) directly in `folder`, by name; none if it does not exist. Unfinished files are
-        never listed."""
+        """The files (not folders) directly in `folder`, by name; none if it does not exist. Files that begin with a
+        dot, unfinished ones among them, are never listed."""
         ...
 
     def folders(self, folder: str) -> list[str]:
@@ -85,7 +86,7 @@ class LocalStore:
     def read(self, path: str) -> bytes | None:
         try:
             return self._at(path).read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
         except OSError as error:
             raise StoreError(f"cannot read {path} in the store {self.root}: {error.strerror}") from error
@@ -121,7 +122,7 @@ class LocalStore:
     def entries(self, folder: str) -> list[Entry]:
         out: list[Entry] = []
         for child in self._children(folder):
-            if child.name.startswith(_UNFINISHED) or not child.is_file():
+            if child.name.startswith(".") or not child.is_file():
                 continue
             try:
                 stat = child.stat()
@@ -144,14 +145,13 @@ class HadoopStore:
     """A store on any file system that the Spark session reaches, through Hadoop's FileSystem."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
-        self._jvm: Any = spark._jvm  # pyright: ignore[reportPrivateUsage]
-        hadoop = self._jvm.org.apache.hadoop
-        self._path = hadoop.fs.Path
+        self._jvm = jvm(spark)
+        self._path = self._jvm.org.apache.hadoop.fs.Path
         path = self._path(root)
         try:
-            self._fs: Any = path.getFileSystem(spark._jsc.hadoopConfiguration())  # pyright: ignore[reportPrivateUsage]
+            self._fs: Any = path.getFileSystem(hadoop_conf(spark))
         except Exception as error:  # py4j wraps whatever the file system throws
-            raise StoreError(f"cannot reach the store {root}: {_reason(error)}") from error
+            raise StoreError(f"cannot reach the store {root}: {error_reason(error)}") from error
         self._local = self._fs.getScheme() == "file"
         self.root = str(self._fs.makeQualified(path).toString())
 
@@ -159,7 +159,7 @@ class HadoopStore:
         return self._path(self.root, "/".join(_split(path)))
 
     def _failed(self, verb: str, path: str, error: Exception) -> StoreError:
-        return StoreError(f"cannot {verb} {path} in the store {self.root}: {_reason(error)}")
+        return StoreError(f"cannot {verb} {path} in the store {self.root}: {error_reason(error)}")
 
     def read(self, path: str) -> bytes | None:
         try:
@@ -169,7 +169,7 @@ class HadoopStore:
             finally:
                 stream.close()
         except Exception as error:
-            if _class(error) in ("java.io.FileNotFoundException", "org.apache.hadoop.fs.PathIsDirectoryException"):
+            if error_class(error) in ("java.io.FileNotFoundException", "org.apache.hadoop.fs.PathIsDirectoryException"):
                 return None
             raise self._failed("read", path, error) from error
 
@@ -202,7 +202,7 @@ class HadoopStore:
             else:
                 return bool(self._fs.rename(unfinished, target))
         except Exception as error:
-            if "AlreadyExists" in _class(error):
+            if "AlreadyExists" in error_class(error):
                 return False
             raise
         finally:
@@ -213,7 +213,7 @@ class HadoopStore:
         try:
             return list(self._fs.listStatus(self._at(folder)))
         except Exception as error:
-            if _class(error) == "java.io.FileNotFoundException":
+            if error_class(error) == "java.io.FileNotFoundException":
                 return []
             raise self._failed("list", folder, error) from error
 
@@ -221,7 +221,7 @@ class HadoopStore:
         found = [
             Entry(child.getPath().getName(), child.getLen(), child.getModificationTime())
             for child in self._children(folder)
-            if child.isFile() and not child.getPath().getName().startswith(_UNFINISHED)
+            if child.isFile() and not child.getPath().getName().startswith(".")
         ]
         return sorted(found, key=lambda entry: entry.name)
 
@@ -233,14 +233,3 @@ class HadoopStore:
             self._fs.delete(self._at(path), False)
         except Exception as error:
             raise self._failed("delete", path, error) from error
-
-
-def _class(error: Exception) -> str:
-    java = getattr(error, "java_exception", None)
-    return java.getClass().getName() if java is not None else type(error).__name__
-
-
-def _reason(error: Exception) -> str:
-    java = getattr(error, "java_exception", None)
-    text = java.getMessage() if java is not None else str(error)
-    return (text or _class(error)).splitlines()[0]

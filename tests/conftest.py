@@ -1,0 +1,59 @@
+"""One Spark session for the whole test process; every test that asks for `place` gets names and folders of its own."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from oreo_lakehouse.config import load_config
+from oreo_lakehouse.session import spark_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("warehouse")
+
+
+@pytest.fixture(scope="session")
+def spark(warehouse: Path) -> Iterator[SparkSession]:
+    """Real Spark with Delta and Iceberg; Delta's catalog is in memory, since one process needs no more."""
+    flags = {
+        "spark.warehouse": str(warehouse),
+        "spark.driver_memory": "3g",
+        "spark.conf": {
+            "spark.sql.catalogImplementation": "in-memory",
+            "spark.sql.shuffle.partitions": "4",
+            "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+        },
+    }
+    session = spark_session(load_config(flags=flags, environ={}))
+    yield session
+    session.stop()
+
+
+@dataclass(frozen=True)
+class Place:
+    """A schema in both catalogs and a folder, nobody else's."""
+
+    delta: str
+    iceberg: str
+    folder: Path
+
+
+@pytest.fixture
+def place(spark: SparkSession, tmp_path: Path) -> Place:
+    name = f"test{next(_numbers)}"
+    spark.sql(f"CREATE DATABASE {name}")
+    spark.sql(f"CREATE NAMESPACE iceberg.{name}")
+    return Place(delta=name, iceberg=f"iceberg.{name}", folder=tmp_path)
