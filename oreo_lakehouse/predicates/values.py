@@ -70,6 +70,8 @@ def kind_of(arrow_type: pa.DataType) -> Kind:
         return kind_of(arrow_type.value_type)
     if types.is_timestamp(arrow_type):
         return Kind.TIMESTAMP_NTZ if arrow_type.tz is None else Kind.TIMESTAMP
+    if types.is_uint64(arrow_type):
+        return Kind.OTHER  # half of its values do not fit the array form
     for test, kind in (
         (types.is_boolean, Kind.BOOLEAN),
         (types.is_integer, Kind.INTEGER),
@@ -98,7 +100,7 @@ def encode(column: pa.ChunkedArray | pa.Array) -> tuple[Array, npt.NDArray[np.bo
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     kind = kind_of(column.type)
-    nulls = np.asarray(pc.is_null(column).to_numpy(zero_copy_only=False), dtype=np.bool_)
+    nulls = np.asarray(column.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
     if kind is Kind.OTHER:
         return np.full(len(column), None, dtype=object), nulls
     if kind in (Kind.DECIMAL, Kind.STRING, Kind.BINARY):
@@ -110,6 +112,7 @@ def encode(column: pa.ChunkedArray | pa.Array) -> tuple[Array, npt.NDArray[np.bo
     if kind is Kind.DATE:
         column = column.cast(pa.date32()).cast(pa.int32())
     elif kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ):
-        column = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
+        # Spark has microseconds only; finer ones are cut as it would cut them, not refused.
+        column = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False).cast(pa.int64())
     filled = pc.fill_null(column, False if kind is Kind.BOOLEAN else 0)
     return filled.to_numpy(zero_copy_only=False).astype(kind.dtype), nulls
