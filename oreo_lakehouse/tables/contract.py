@@ -117,6 +117,8 @@ class LayoutCommit:
     action: str
     """`layout` or `rollback`."""
     base_version: int
+    layout_run_id: str = ""
+    """Of a rollback: the run id of the layout commit that it undid."""
 
 
 class Table(ABC):

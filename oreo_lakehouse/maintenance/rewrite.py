@@ -1,0 +1,73 @@
+"""Plan -> stage -> verify -> commit, again from the plan when somebody else changed the rewritten files meanwhile."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from oreo_lakehouse.errors import ConflictError, UnknownOutcomeError, VerificationError
+from oreo_lakehouse.maintenance.progress import Progress, spark_share
+from oreo_lakehouse.tables.contract import Committed, RewritePlan, Staged, Unknown
+
+if TYPE_CHECKING:
+    from oreo_lakehouse.maintenance.dossier import Dossier
+
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A layout that is now visible."""
+
+    version: int
+    run_id: str
+    plan: RewritePlan
+    staged: Staged
+
+
+def rewrite(dossier: Dossier, plan: RewritePlan, progress: Progress) -> Rewritten:
+    """Execute the plan; the intent stays on record until the outcome is known.
+
+    Raises:
+        VerificationError: staged rows differ from the table's; nothing was committed, the staged files are deleted.
+        ConflictError: the rewritten files were changed by others on every attempt.
+        UnknownOutcomeError: the commit may have landed; the next run finds out.
+    """
+    table, spark = dossier.table, dossier.table.spark
+    dossier.keep_layout(plan.layout)
+    reason = ""
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            plan = table.plan(plan.layout, plan.bid_column)
+        run_id = uuid.uuid4().hex
+        with spark_share(spark, progress, "rewriting into new files"):
+            staged = table.stage(plan, run_id)
+        dossier.pending.add(staged)
+        try:
+            with spark_share(spark, progress, "verifying the new files"):
+                table.verify(staged)
+        except VerificationError:
+            _drop(dossier, staged)
+            raise
+        progress("committing", None)
+        certificate = f"{staged.certificate.rows} rows, checksum {staged.certificate.checksum}"
+        result = table.commit(staged, {"oreo.certificate": certificate})
+        if isinstance(result, Committed):
+            return Rewritten(result.version, run_id, plan, staged)
+        if isinstance(result, Unknown):
+            raise UnknownOutcomeError(
+                f"it is not known whether the layout of {table.identity.name} was committed ({result.reason}); no file "
+                "was deleted, and the next run finds out"
+            )
+        reason = result.reason
+        _drop(dossier, staged)
+    raise ConflictError(
+        f"{table.identity.name} was changed by others during each of {ATTEMPTS} rewrites (last: {reason}); "
+        "run again when it is quieter"
+    )
+
+
+def _drop(dossier: Dossier, staged: Staged) -> None:
+    dossier.table.discard(staged)
+    dossier.pending.remove(staged.run_id)

@@ -1,0 +1,100 @@
+"""What maintenance remembers of a table between runs: the optimizer, and how far the query history has been read.
+
+Each save is a new numbered file, created only if nobody else took that number, so two runs cannot overwrite each
+other. A file carries a hash of its own body: one that was damaged is named, set aside, and the one before it used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from oreo_lakehouse.errors import ConflictError, StoreError
+from oreo_lakehouse.store import Store
+
+FORMAT_VERSION = 1
+KEPT = 3
+"""How many saves are kept: the live one and two to fall back on."""
+
+
+@dataclass(frozen=True)
+class State:
+    """One save. Number 0 is a table that has never been maintained."""
+
+    number: int = 0
+    cursor: dict[str, Any] = field(default_factory=dict)
+    """Where the history was read up to, in the history store's own terms."""
+    optimizer: dict[str, Any] | None = None
+    """The reorganizer with its admitted layouts, in its own terms; None before the first decision."""
+    queries: int = 0
+    """How many queries have been decided about so far."""
+
+
+class StateStore:
+    """The saves of one table."""
+
+    def __init__(self, store: Store, table_uuid: str) -> None:
+        self._store = store
+        self._folder = f"{table_uuid}/state"
+        self._aside = f"{table_uuid}/set-aside"
+
+    def load(self) -> tuple[State, list[str]]:
+        """The newest intact save, and a sentence for every damaged one that was set aside."""
+        notices: list[str] = []
+        for entry in reversed(self._store.entries(self._folder)):
+            path = f"{self._folder}/{entry.name}"
+            content = self._store.read(path)
+            if content is None:  # another run tidied it away
+                continue
+            try:
+                return _decode(content), notices
+            except ValueError as damage:
+                self._store.create(f"{self._aside}/{entry.name}", content)
+                self._store.delete(path)
+                notices.append(
+                    f"state file {path} in {self._store.root} is damaged ({damage}): set aside in {self._aside}/, "
+                    "going on from the save before it"
+                )
+        return State(), notices
+
+    def save(self, state: State) -> None:
+        """Store `state` under its number.
+
+        Raises:
+            ConflictError: another run saved this number first.
+        """
+        if not self._store.create(f"{self._folder}/{state.number:010d}.json", _encode(state)):
+            raise ConflictError(f"another run recorded its decision first (state {state.number}); run again later")
+        for entry in self._store.entries(self._folder)[:-KEPT]:
+            self._store.delete(f"{self._folder}/{entry.name}")
+
+
+def _encode(state: State) -> bytes:
+    body = json.dumps(
+        {
+            "number": state.number,
+            "cursor": state.cursor,
+            "optimizer": state.optimizer,
+            "queries": state.queries,
+        },
+        separators=(",", ":"),
+    )
+    seal = hashlib.sha256(body.encode()).hexdigest()
+    return json.dumps({"version": FORMAT_VERSION, "sha256": seal, "body": body}).encode()
+
+
+def _decode(content: bytes) -> State:
+    try:
+        outer = json.loads(content)
+        version, seal, body = outer["version"], outer["sha256"], outer["body"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError("not a state document") from error
+    if version != FORMAT_VERSION:
+        raise StoreError(
+            f"the state was written by another release (format {version}, this one reads {FORMAT_VERSION}); upgrade"
+        )
+    if hashlib.sha256(str(body).encode()).hexdigest() != seal:
+        raise ValueError("its content does not match its checksum")
+    return State(**json.loads(body))
