@@ -76,6 +76,8 @@ class Staged:
     rows: int
     bytes: int
     replaced_files: int
+    bid_column: str = ""
+    """As in the plan: the one column that a rewrite may change."""
     added: tuple[dict[str, Any], ...] = ()
     """The format's own description of the new files, as JSON values."""
     removed: tuple[dict[str, Any], ...] = ()
