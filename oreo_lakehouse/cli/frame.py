@@ -1,0 +1,83 @@
+"""What all commands share: common options, a session with a progress bar, and errors as one sentence and a code."""
+
+from __future__ import annotations
+
+import functools
+import os
+import traceback
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+
+import typer
+
+from oreo_lakehouse.config import Config, load_config
+from oreo_lakehouse.errors import ExitCode, OreoError
+from oreo_lakehouse.report import console
+from oreo_lakehouse.session import require_java, spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from oreo_lakehouse.maintenance.progress import Progress
+
+Arguments = ParamSpec("Arguments")
+
+INTERRUPTED = 130
+"""The shell's own code for Ctrl-C."""
+
+EXIT_CODES = (
+    f"Exit codes: {ExitCode.DONE} done or nothing to do; {ExitCode.CONFLICT} somebody else was faster, run again "
+    f"later; {ExitCode.CANNOT_RUN} could not run; {ExitCode.UNKNOWN} a commit's outcome is not known yet, the next run "
+    "finds out."
+)
+
+TableArgument = Annotated[
+    str, typer.Argument(metavar="TABLE", help="table, db.table, catalog.namespace.table, or a path.")
+]
+ConfigOption = Annotated[
+    str | None,
+    typer.Option("--config", metavar="FILE", help="Settings; else OREO_CONFIG, else ./oreo.toml, else defaults."),
+]
+MasterOption = Annotated[
+    str | None, typer.Option("--master", metavar="URL", help="Where Spark runs, such as spark://host:7077.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object a line on standard output, nothing else.")]
+
+
+def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """Turn errors into a sentence on standard error and the exit code that belongs to it."""
+
+    @functools.wraps(command)
+    def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except OreoError as error:
+            console.fail(str(error))
+            raise typer.Exit(error.exit_code) from error
+        except KeyboardInterrupt as error:
+            console.fail("interrupted; the table reads as before, and the next run tidies up")
+            raise typer.Exit(INTERRUPTED) from error
+        except (typer.Exit, typer.Abort):
+            raise
+        except Exception as error:
+            if os.environ.get("OREO_DEBUG"):
+                traceback.print_exc()
+            text = (str(error).strip() or type(error).__name__).splitlines()[0][:300]
+            console.fail(f"unexpected {type(error).__name__}: {text} (OREO_DEBUG=1 shows where; please report it)")
+            raise typer.Exit(ExitCode.CANNOT_RUN) from error
+
+    return run
+
+
+def settings(config: str | None, master: str | None = None, **flags: Any) -> Config:
+    """The settings in force for a command."""
+    return load_config(config, {"spark.master": master, **flags})
+
+
+@contextmanager
+def running_spark(config: Config) -> Generator[tuple[SparkSession, Progress]]:
+    """A session, and a progress bar for what is done with it."""
+    require_java()
+    with console.progress_bar() as progress:
+        yield spark_session(config, lambda step: progress(step, None)), progress

@@ -1,0 +1,139 @@
+"""What people read in a terminal. Results go to standard output, progress and warnings to standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table as Grid
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from oreo_lakehouse.maintenance.outcome import Outcome
+    from oreo_lakehouse.maintenance.progress import Progress as ProgressCallback
+    from oreo_lakehouse.maintenance.rollback import RolledBack
+    from oreo_lakehouse.maintenance.status import TableStatus
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def progress_bar() -> Generator[ProgressCallback]:
+    """A bar on standard error that shows the step under way and vanishes at the end; silent without a terminal."""
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        console=err,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("starting", total=None)
+
+        def show(step: str, share: float | None = None) -> None:
+            bar.update(task, description=Text(step).plain, total=None if share is None else 1.0, completed=share or 0.0)
+
+        yield show
+
+
+def size(count: int | float) -> str:
+    """Bytes for people.
+
+    >>> size(0), size(134217728)
+    ('0 B', '128.0 MB')
+    """
+    value, unit = float(count), "B"
+    for unit in ("B", "KB", "MB", "GB", "TB"):
+        if value < 1024 or unit == "TB":
+            break
+        value /= 1024
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def facts(title: str, rows: list[tuple[str, str]]) -> None:
+    """A heading and a two-column list on standard output."""
+    out.print(Text(title, style="bold"))
+    grid = Grid.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in rows:
+        grid.add_row(Text(f"  {name}"), Text(value))
+    out.print(grid)
+
+
+def warn(message: str) -> None:
+    err.print(Text("warning: ", style="yellow") + Text(message))
+
+
+def fail(message: str) -> None:
+    err.print(Text("error: ", style="bold red") + Text(message))
+
+
+def show_outcome(outcome: Outcome) -> None:
+    """A maintenance run in a few lines."""
+    for notice in outcome.notices:
+        warn(notice)
+    verb = {"move": "would move to" if outcome.dry_run else "moved to", "stay": "stays"}[outcome.decision]
+    layout = outcome.plan.layout.describe() if outcome.plan else ""
+    rows = [("decision", f"{verb} {layout}".strip()), ("why", outcome.reason)]
+    if outcome.plan and outcome.dry_run:
+        plan = outcome.plan
+        rows += [
+            ("would read", f"{plan.files:,} files, {size(plan.bytes)}, {plan.rows:,} rows of version {plan.base_version}"),
+            ("would write", f"{plan.layout.blocks:,} blocks, about {size(plan.bytes)}, as one commit"),
+            ("BID column", _bid_column(plan.bid_column, plan.adds_bid_column)),
+            ("nothing", "was written: this is a dry run"),
+        ]
+    elif outcome.decision == "move":
+        rows += [
+            ("version", f"{outcome.version_before} → {outcome.version_after}"),
+            ("files", f"{outcome.files_before:,} → {outcome.files_after:,}, {size(outcome.bytes_rewritten)} rewritten"),
+            ("rows", f"{outcome.rows:,}, verified before the commit"),
+        ]
+    rows.append(("queries", f"{outcome.queries_seen:,} new, {outcome.seconds:.1f} s"))
+    facts(f"{outcome.table} ({outcome.format})", rows)
+
+
+def _bid_column(name: str, is_new: bool) -> str:
+    if not name:
+        return "none (bid_column is empty)"
+    return f"{name}, added first by an ALTER TABLE of its own" if is_new else name
+
+
+def show_rollback(done: RolledBack) -> None:
+    facts(
+        f"{done.table} ({done.format})",
+        [
+            ("undone", f"layout {done.layout_id}; rows appended since are kept"),
+            ("version", f"{done.version_before} → {done.version_after}"),
+        ],
+    )
+
+
+def show_status(status: TableStatus) -> None:
+    layout = "none of ours: as its writers left it"
+    if status.layout_id:
+        when = f", version {status.layout_version}, {status.layout_time:%Y-%m-%d %H:%M} UTC" if status.layout_time else ""
+        layout = f"{status.layout or status.layout_id} ({status.layout_id}{when})"
+    last = "none yet: run oreo-maintain"
+    if status.last_decision:
+        line = status.last_decision
+        last = f"{line.facts.get('decision')} at {line.time:%Y-%m-%d %H:%M} UTC: {line.facts.get('reason')}"
+    facts(
+        f"{status.table} ({status.format})",
+        [
+            ("version", str(status.version)),
+            ("content", f"{status.rows:,} rows, {status.files:,} files, {size(status.bytes)}"),
+            ("layout", layout),
+            ("last decision", last),
+            ("queries", f"{status.queries_seen:,} decided about, {status.queries_waiting:,} waiting"),
+            ("location", status.location),
+            ("store", status.store),
+        ],
+    )
