@@ -19,13 +19,25 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
+class Distinct:
+    """The complete sets of a column's non-NULL values in n blocks, for columns with few values.
+
+    `present[b, v]` says whether block b holds `values[v]` (sorted, without repetition), where `known[b]`.
+    """
+
+    values: Array
+    present: Bools
+    known: Bools
+
+
+@dataclass(frozen=True)
 class ColumnStats:
     """Statistics of one column over n blocks; every array has n entries.
 
     `lower` and `upper` bound all non-NULL values inclusively where `lower_known` / `upper_known` say so (they need not
     be attained: truncated strings and cut timestamps only widen them). A block that may hold NaN has NaN as its upper
-    bound. `nulls` counts NULLs; -1 where unknown. `distinct` has the complete set of a block's non-NULL values, or
-    None where it is not known.
+    bound. `nulls` counts NULLs; -1 where unknown, which includes every file whose row count was reduced by deletes.
+    `distinct` is what the `bid` mode knows besides, never the engines.
     """
 
     kind: Kind
@@ -34,7 +46,7 @@ class ColumnStats:
     lower_known: Bools
     upper_known: Bools
     nulls: Ints
-    distinct: tuple[frozenset[Value] | None, ...] | None = None
+    distinct: Distinct | None = None
 
     @classmethod
     def of(

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from oreo_lakehouse.errors import StoreError
+from oreo_lakehouse.predicates.encoded import EncodedRows
 
 Bids = npt.NDArray[np.int32]
 FORMAT_VERSION = 1
@@ -35,6 +36,10 @@ class Layout(ABC):
     @abstractmethod
     def assign(self, rows: pa.Table) -> Bids:
         """The BID of every row."""
+
+    def assign_encoded(self, rows: EncodedRows) -> Bids:
+        """The same on rows that are encoded already; layouts that can use the encoding override this."""
+        return self.assign(rows.table)
 
     @abstractmethod
     def sql(self) -> str:

@@ -1,0 +1,240 @@
+"""The vector form: a batch of stored predicates compiled once, so that whole arrays of queries are judged at a time.
+
+Queries come from a few templates and differ in their literals. A workload groups them by **shape** (the tree without
+its literals) and keeps, per place of a literal in the shape, one array over the group's queries. The literals
+themselves are replaced by their positions (**codes**) in the sorted list of all literals of that column: a bound of a
+block is located once in that list, and every comparison of a query with a block is one of small integers, whatever the
+kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from oreo_lakehouse.predicates.like import like_as_ranges
+from oreo_lakehouse.predicates.tree import (
+    And,
+    Compare,
+    CompareColumns,
+    Constant,
+    In,
+    IsNull,
+    Like,
+    Op,
+    Or,
+    Predicate,
+)
+from oreo_lakehouse.predicates.values import Array, Kind, Value
+
+Codes: TypeAlias = npt.NDArray[np.int32]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Place: TypeAlias = tuple[str, Kind]
+"""Whose literals: a column, and the kind they are of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """`column op literal`; the literal is the next slot, an array of codes."""
+
+    op: Op
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """`column [NOT] IN literals`; the next slot has one row of `width` codes a query, the last repeated as padding."""
+
+    place: Place
+    negated: bool
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    """AND or OR."""
+
+    conjunction: bool
+    children: tuple[Shape, ...]
+
+
+Shape: TypeAlias = Constant | Test | Member | IsNull | CompareColumns | Junction
+
+
+@dataclass(frozen=True)
+class Group:
+    """All queries of one shape: their positions in the workload, and a slot of codes for each literal in turn."""
+
+    shape: Shape
+    queries: Ints
+    slots: tuple[Codes, ...]
+
+    def take(self, rows: Any, queries: Ints | None = None) -> Group:
+        """Some of the group's queries, by position in the group."""
+        return Group(self.shape, self.queries[rows] if queries is None else queries, tuple(s[rows] for s in self.slots))
+
+
+class Workload:
+    """Queries in order of arrival, in vector form.
+
+    >>> queries = [Compare("a", Op.LT, Kind.INTEGER, 7), Compare("a", Op.LT, Kind.INTEGER, 3), IsNull("b")]
+    >>> workload = Workload.of(queries)
+    >>> len(workload), len(workload.groups), workload.literals["a", Kind.INTEGER]
+    (3, 2, array([3, 7]))
+    >>> len(workload.take([0, 0, 2]))
+    3
+    """
+
+    def __init__(self, size: int, groups: Sequence[Group], literals: Mapping[Place, Array]) -> None:
+        self.groups = tuple(groups)
+        self.literals = literals
+        self._group = np.zeros(size, np.int32)
+        self._row = np.zeros(size, np.int64)
+        for number, group in enumerate(self.groups):
+            self._group[group.queries] = number
+            self._row[group.queries] = np.arange(len(group.queries))
+
+    def __len__(self) -> int:
+        return len(self._group)
+
+    @classmethod
+    def of(cls, predicates: Iterable[Predicate]) -> Workload:
+        """Compile stored predicates."""
+        found: dict[Shape, tuple[list[int], list[list[Any]]]] = {}
+        size = 0
+        for predicate in predicates:
+            values: list[Any] = []
+            queries, rows = found.setdefault(_shape(predicate, values), ([], []))
+            queries.append(size)
+            rows.append(values)
+            size += 1
+        columns = {shape: list(zip(*rows, strict=True)) for shape, (_, rows) in found.items()}
+        literals, codes = _number(columns)
+        groups = [Group(s, np.array(queries, np.int64), codes[s]) for s, (queries, _) in found.items()]
+        return cls(size, groups, literals)
+
+    def take(self, queries: Any) -> Workload:
+        """The queries at these positions, in this order, sharing the literals."""
+        wanted = np.arange(len(self))[queries]
+        numbers = self._group[wanted]
+        groups: list[Group] = []
+        for number in np.unique(numbers):
+            at = np.flatnonzero(numbers == number)
+            groups.append(self.groups[number].take(self._row[wanted[at]], at))
+        return Workload(len(wanted), groups, self.literals)
+
+    @classmethod
+    def concat(cls, parts: Sequence[Workload]) -> Workload:
+        """One after the other. Free of copying literals if all are takes of one workload."""
+        literals = parts[0].literals if parts else {}
+        if any(part.literals is not literals for part in parts):
+            literals = {
+                place: _merged([p.literals[place] for p in parts if place in p.literals])
+                for place in sorted({place for part in parts for place in part.literals})
+            }
+        groups: dict[Shape, list[Group]] = {}
+        start = 0
+        for part in parts:
+            for group in part.groups:
+                slots = group.slots
+                if part.literals is not literals:
+                    slots = tuple(
+                        np.searchsorted(literals[place], part.literals[place]).astype(np.int32)[slot]
+                        for place, slot in zip(places(group.shape), slots, strict=True)
+                    )
+                groups.setdefault(group.shape, []).append(Group(group.shape, group.queries + start, slots))
+            start += len(part)
+        joined = [
+            Group(
+                shape,
+                np.concatenate([g.queries for g in same]),
+                tuple(np.concatenate(slots) for slots in zip(*(g.slots for g in same), strict=True)),
+            )
+            for shape, same in groups.items()
+        ]
+        return cls(start, joined, literals)
+
+
+def places(shape: Shape) -> list[Place]:
+    """Whose literal each slot of the shape holds, left to right."""
+    match shape:
+        case Test(_, place) | Member(place):
+            return [place]
+        case Junction(_, children):
+            return [place for child in children for place in places(child)]
+        case _:
+            return []
+
+
+def _shape(node: Predicate, values: list[Any]) -> Shape:
+    match node:
+        case Compare(column, op, kind, value):
+            if not _fits(kind, (value,)):
+                return Constant(True)
+            values.append(value)
+            return Test(op, (column, kind))
+        case In(column, kind, literals, negated):
+            if not literals or not _fits(kind, literals):
+                return Constant(True)
+            width = 1 << (len(literals) - 1).bit_length()
+            values.append(literals + literals[-1:] * (width - len(literals)))
+            return Member((column, kind), negated, width)
+        case Like():
+            return _shape(like_as_ranges(node), values)
+        case And(children) | Or(children):
+            return Junction(isinstance(node, And), tuple([_shape(child, values) for child in children]))
+        case Constant() | IsNull() | CompareColumns():
+            return node
+        case _:
+            raise TypeError(f"{type(node).__name__} is not part of a stored predicate; relax it first")
+
+
+_FORMS: dict[Kind, type | tuple[type, ...]] = {
+    Kind.FLOAT: (float, int),
+    Kind.BOOLEAN: (bool, int),
+    Kind.STRING: str,
+    Kind.BINARY: bytes,
+    **dict.fromkeys((Kind.INTEGER, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ), int),
+}
+
+
+def _fits(kind: Kind, values: tuple[Value, ...]) -> bool:
+    """Whether literals have their kind's array form; what has not is never compared, so it might match."""
+    if kind is Kind.DECIMAL:
+        return all(not isinstance(v, str | bytes | float) for v in values)
+    form = _FORMS.get(kind)
+    if form is None or not all(isinstance(v, form) for v in values):
+        return False
+    return form is not int or all(-(1 << 63) <= v < (1 << 63) for v in values if isinstance(v, int))
+
+
+def _merged(arrays: Sequence[Array]) -> Array:
+    return np.unique(np.concatenate(arrays)) if len(arrays) > 1 else arrays[0]
+
+
+def _number(
+    columns: Mapping[Shape, list[tuple[Any, ...]]],
+) -> tuple[dict[Place, Array], dict[Shape, tuple[Codes, ...]]]:
+    """Sort the literals of each place; replace each literal by its position."""
+    by_place: dict[Place, list[Array]] = {}
+    owners: dict[Place, list[tuple[Shape, int]]] = {}
+    for shape, slots in columns.items():
+        for number, (place, slot) in enumerate(zip(places(shape), slots, strict=True)):
+            flat = [v for row in slot for v in row] if isinstance(slot[0], tuple) else slot
+            array = np.empty(len(flat), dtype=place[1].dtype)
+            array[:] = flat
+            by_place.setdefault(place, []).append(array)
+            owners.setdefault(place, []).append((shape, number))
+    literals: dict[Place, Array] = {}
+    codes: dict[Shape, list[Codes]] = {shape: [np.zeros(0, np.int32)] * len(places(shape)) for shape in columns}
+    for place, arrays in by_place.items():
+        literals[place], inverse = np.unique(np.concatenate(arrays), return_inverse=True)
+        ends = np.cumsum([len(array) for array in arrays])
+        for (shape, number), part in zip(owners[place], np.split(inverse.astype(np.int32), ends[:-1]), strict=True):
+            slot = columns[shape][number]
+            codes[shape][number] = part.reshape(len(slot), -1) if isinstance(slot[0], tuple) else part
+    return literals, {shape: tuple(slots) for shape, slots in codes.items()}
