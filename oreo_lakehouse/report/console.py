@@ -85,7 +85,10 @@ def show_outcome(outcome: Outcome) -> None:
     if outcome.plan and outcome.dry_run:
         plan = outcome.plan
         rows += [
-            ("would read", f"{plan.files:,} files, {size(plan.bytes)}, {plan.rows:,} rows of version {plan.base_version}"),
+            (
+                "would read",
+                f"{plan.files:,} files, {size(plan.bytes)}, {plan.rows:,} rows of version {plan.base_version}",
+            ),
             ("would write", f"{plan.layout.blocks:,} blocks, about {size(plan.bytes)}, as one commit"),
             ("BID column", _bid_column(plan.bid_column, plan.adds_bid_column)),
             ("nothing", "was written: this is a dry run"),
@@ -119,7 +122,9 @@ def show_rollback(done: RolledBack) -> None:
 def show_status(status: TableStatus) -> None:
     layout = "none of ours: as its writers left it"
     if status.layout_id:
-        when = f", version {status.layout_version}, {status.layout_time:%Y-%m-%d %H:%M} UTC" if status.layout_time else ""
+        when = (
+            f", version {status.layout_version}, {status.layout_time:%Y-%m-%d %H:%M} UTC" if status.layout_time else ""
+        )
         layout = f"{status.layout or status.layout_id} ({status.layout_id}{when})"
     last = "none yet: run oreo-maintain"
     if status.last_decision:
