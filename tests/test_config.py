@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def plain_section(section: Any) -> dict[str, Any]:
 
 def test_every_setting_in_the_shipped_file_is_explained() -> None:
     lines = (CONF / "oreo.toml").read_text().splitlines()
-    for before, line in zip(lines, lines[1:], strict=False):
+    for before, line in itertools.pairwise(lines):
         if "=" in line and not line.startswith("#"):
             assert before.startswith("#"), f"no explanation above {line!r}"
 

@@ -1,0 +1,223 @@
+"""`oreo demo`: a Delta and an Iceberg table, queries whose focus shifts, and the layouts that follow them.
+
+Nothing here is special to the demo but the data: it calls what `oreo history import` and `oreo-maintain` call, and it
+shows what Spark's own scans report.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table as Grid
+from rich.text import Text
+
+from oreo_lakehouse.cli.demo_data import DAYS, FIRST_DAY, Focus, foci, orders, write_history
+from oreo_lakehouse.cli.frame import running_spark
+from oreo_lakehouse.config import Config, load_config
+from oreo_lakehouse.errors import ConfigError
+from oreo_lakehouse.maintenance.intake import import_queries
+from oreo_lakehouse.maintenance.maintain import maintain
+from oreo_lakehouse.maintenance.outcome import Outcome
+from oreo_lakehouse.report import console
+from oreo_lakehouse.tables.certificate import certify
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from oreo_lakehouse.maintenance.progress import Progress
+    from oreo_lakehouse.tables.contract import RowCertificate
+
+FILES = 24
+TRIED = 4
+"""How many queries of a focus are really run, before and after."""
+
+SETTINGS = """\
+# Made by `oreo demo`. Relative paths count from where you run the commands.
+store = "{folder}/store"
+
+[spark]
+warehouse = "{folder}/warehouse"
+
+[layout]
+blocks = {blocks}
+
+[decide]
+# The demo has only a few hundred queries, so a rewrite must count as less than in real life (80).
+alpha = 25
+window = 60
+"""
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What Spark's scans report, a query."""
+
+    files: float
+    rows: float
+    bytes: float
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One focus on one table: what was read before and after maintenance."""
+
+    focus: Focus
+    outcome: Outcome
+    before: Scanned
+    after: Scanned
+
+
+@dataclass(frozen=True)
+class Story:
+    """One table from its first query to its last layout."""
+
+    format: str
+    name: str
+    chapters: list[Chapter]
+    rows_before: RowCertificate
+    rows_after: RowCertificate
+
+
+def demo(folder: Path, rows: int) -> None:
+    """Build, play, show."""
+    config = _prepare(folder)
+    names = {"delta": f"{folder}/orders_delta", "iceberg": f"{config.spark.iceberg_catalog}.demo.orders"}
+    plot = foci()
+    with running_spark(config) as (spark, progress):
+        stories = [
+            _play(spark, fmt, name, rows, plot, config, folder, _Shares(progress, i, len(plot)))
+            for i, (fmt, name) in enumerate(names.items())
+        ]
+    for story in stories:
+        _show(story)
+    _next_steps(folder, names)
+
+
+def _prepare(folder: Path) -> Config:
+    """A fresh folder with settings of its own; an earlier demo's is replaced, anybody else's is left alone."""
+    file = folder / "oreo.toml"
+    if folder.exists() and any(folder.iterdir()) and not file.exists():
+        raise ConfigError(f"{folder} exists and was not made by `oreo demo`; give another one with --folder")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    file.write_text(SETTINGS.format(folder=folder, blocks=FILES))
+    return load_config(str(file))
+
+
+class _Shares:
+    """The whole demo's progress: two tables, each with a building step and its foci."""
+
+    def __init__(self, progress: Progress, table: int, chapters: int) -> None:
+        self._progress, self._base, self._steps = progress, table / 2, (chapters + 1) * 2
+        self._chapter = 0
+
+    def chapter(self, number: int) -> None:
+        self._chapter = number
+
+    def __call__(self, step: str, share: float | None = None) -> None:
+        self._progress(step, self._base + (self._chapter + (share or 0) * 0.9) / self._steps)
+
+
+def _play(
+    spark: SparkSession,
+    fmt: str,
+    name: str,
+    rows: int,
+    plot: Sequence[Focus],
+    config: Config,
+    folder: Path,
+    progress: _Shares,
+) -> Story:
+    progress(f"{fmt}: writing {rows:,} orders")
+    table = _build(spark, fmt, name, rows)
+    certified = certify(spark.table(table), [config.bid_column])
+    chapters: list[Chapter] = []
+    for number, focus in enumerate(plot, 1):
+        progress.chapter(number)
+        progress(f"{fmt}: {focus.title}")
+        log = folder / f"queries-{fmt}-{number}.jsonl"
+        write_history(log, focus, table, FIRST_DAY + timedelta(days=DAYS + number))
+        import_queries(spark, name, [str(log)], config)
+        before = _scan(spark, table, focus)
+        outcome = maintain(
+            spark, name, config, progress=lambda step, share: progress(f"{fmt}: {focus.title}: {step}", share)
+        )
+        after = _scan(spark, table, focus) if outcome.decision == "move" else before
+        chapters.append(Chapter(focus, outcome, before, after))
+    return Story(fmt, name, chapters, certified, certify(spark.table(table), [config.bid_column]))
+
+
+def _build(spark: SparkSession, fmt: str, name: str, rows: int) -> str:
+    """Write the table in the order of arrival; returns its name in SQL."""
+    data = orders(spark, rows, FILES)
+    if fmt == "delta":
+        data.write.format("delta").save(name)
+        return f"delta.`{Path(name).absolute()}`"
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rsplit('.', 1)[0]}")
+    data.writeTo(name).using("iceberg").create()
+    return name
+
+
+def _scan(spark: SparkSession, table: str, focus: Focus) -> Scanned:
+    """Run some of the focus's queries and read what their scans report."""
+    totals = [0.0, 0.0, 0.0]
+    step = len(focus.queries) // TRIED
+    for condition in focus.queries[::step][:TRIED]:
+        frame: Any = spark.sql(f"SELECT count(*), sum(price * quantity) FROM {table} WHERE {condition}")
+        frame.collect()
+        plan = frame._jdf.queryExecution().executedPlan()
+        leaves = (plan.executedPlan() if plan.getClass().getSimpleName() == "AdaptiveSparkPlanExec" else plan).collectLeaves()
+        for i in range(leaves.size()):
+            metrics = leaves.apply(i).metrics()
+            for place, keys in enumerate((("numFiles", "resultDataFiles"), ("numOutputRows",), ("filesSize", "totalDataFileSize"))):
+                found = [metrics.get(key) for key in keys]
+                totals[place] += sum(float(metric.get().value()) for metric in found if metric.isDefined())
+    return Scanned(*(total / TRIED for total in totals))
+
+
+def _show(story: Story) -> None:
+    grid = Grid(title=f"{story.name} ({story.format})", title_justify="left", title_style="bold")
+    for heading, justify in (
+        ("queries ask for", "left"),
+        ("decision", "left"),
+        ("files read", "right"),
+        ("rows read", "right"),
+        ("bytes read", "right"),
+    ):
+        grid.add_column(heading, justify=justify)  # pyright: ignore[reportArgumentType]
+    for chapter in story.chapters:
+        plan = chapter.outcome.plan
+        decision = f"moved to {plan.layout.describe()}" if plan else f"stayed: {chapter.outcome.reason}"
+        grid.add_row(
+            Text(chapter.focus.title),
+            Text(decision),
+            _change(chapter.before.files, chapter.after.files, lambda n: f"{n:.1f}"),
+            _change(chapter.before.rows, chapter.after.rows, lambda n: f"{n:,.0f}"),
+            _change(chapter.before.bytes, chapter.after.bytes, console.size),
+        )
+    console.out.print(grid)
+    same = "the same rows" if story.rows_before == story.rows_after else "ROWS DIFFER"
+    console.out.print(
+        f"{story.rows_before.rows:,} rows, checksum {story.rows_before.checksum} before and "
+        f"{story.rows_after.checksum} after: {same}\n"
+    )
+
+
+def _change(before: float, after: float, write: Any) -> str:
+    return write(before) if before == after else f"{write(before)} → {write(after)}"
+
+
+def _next_steps(folder: Path, names: dict[str, str]) -> None:
+    flag = f"--config {folder}/oreo.toml"
+    console.out.print("Files, rows and bytes are a query's, as Spark's scans report them. Try next:")
+    for command in (
+        f"oreo status {names['delta']} {flag}",
+        f"oreo rollback {names['iceberg']} {flag}",
+        f"oreo-maintain {names['delta']} --dry-run {flag}",
+    ):
+        console.out.print(f"  uv run {command}", style="bold", markup=False)

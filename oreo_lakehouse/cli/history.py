@@ -1,0 +1,48 @@
+"""`oreo history …`: what is known of a table's queries, and how more gets in."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from oreo_lakehouse.cli.frame import (
+    EXIT_CODES,
+    ConfigOption,
+    JsonOption,
+    MasterOption,
+    TableArgument,
+    guarded,
+    running_spark,
+    settings,
+)
+from oreo_lakehouse.maintenance.intake import import_queries
+from oreo_lakehouse.report import console
+
+history_app = typer.Typer(no_args_is_help=True, help="The queries that a table gets.")
+
+
+@history_app.callback()
+def history() -> None:
+    """The queries that a table gets."""
+
+
+@history_app.command("import", epilog=EXIT_CODES)
+@guarded
+def import_files(
+    table: TableArgument,
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="JSONL, CSV or Parquet, also gzipped.")],
+    dialect: Annotated[str, typer.Option(help="SQL dialect of the statements, as sqlglot names it.")] = "spark",
+    as_json: JsonOption = False,
+    config: ConfigOption = None,
+    master: MasterOption = None,
+) -> None:
+    """Add queries from a log. Each entry needs statement_text and start_time; nothing in it is ever executed."""
+    chosen = settings(config, master)
+    with running_spark(chosen) as (spark, progress):
+        summary = import_queries(spark, table, files, chosen, dialect=dialect, progress=progress)
+    if as_json:
+        typer.echo(json.dumps(summary.to_json()))
+    else:
+        console.show_import(table, summary)
