@@ -79,7 +79,7 @@ class _Run:
         self._lines: list[tuple[str, dict[str, Any]]] = []
 
     def execute(self) -> Outcome:
-        state, damage = self._dossier.states.load()
+        state, damage = self._dossier.states.load(set_aside=not self._dry_run)
         self._notices += damage
         if not self._dry_run:
             self._lines += [("repair", fact) for fact in self._dossier.pending.repair(self._dossier.table)]

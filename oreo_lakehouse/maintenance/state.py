@@ -40,8 +40,8 @@ class StateStore:
         self._folder = f"{table_uuid}/state"
         self._aside = f"{table_uuid}/set-aside"
 
-    def load(self) -> tuple[State, list[str]]:
-        """The newest intact save, and a sentence for every damaged one that was set aside."""
+    def load(self, *, set_aside: bool = True) -> tuple[State, list[str]]:
+        """The newest intact save, and a sentence for every damaged one, which is set aside unless only looking."""
         notices: list[str] = []
         for entry in reversed(self._store.entries(self._folder)):
             path = f"{self._folder}/{entry.name}"
@@ -51,11 +51,12 @@ class StateStore:
             try:
                 return _decode(content), notices
             except ValueError as damage:
-                self._store.create(f"{self._aside}/{entry.name}", content)
-                self._store.delete(path)
+                if set_aside:
+                    self._store.create(f"{self._aside}/{entry.name}", content)
+                    self._store.delete(path)
                 notices.append(
-                    f"state file {path} in {self._store.root} is damaged ({damage}): set aside in {self._aside}/, "
-                    "going on from the save before it"
+                    f"state file {path} in {self._store.root} is damaged ({damage}): it is set aside in "
+                    f"{self._aside}/, and the save before it is used"
                 )
         return State(), notices
 

@@ -37,6 +37,7 @@ class TableStatus:
     queries_waiting: int
     last_decision: LedgerLine | None
     store: str
+    notices: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         last = self.last_decision
@@ -57,6 +58,7 @@ class TableStatus:
             "queries_waiting": self.queries_waiting,
             "last_decision": {"time": last.time.isoformat(), **last.facts} if last else None,
             "store": self.store,
+            "notices": list(self.notices),
         }
 
 
@@ -69,7 +71,7 @@ def status(spark: SparkSession, table: str, config: Config | None = None) -> Tab
     blocks = dossier.table.blocks(version)
     live = live_layout(dossier.table)
     layout = dossier.layout(live.layout_id) if live else None
-    state, _ = dossier.states.load()
+    state, notices = dossier.states.load(set_aside=False)
     waiting, _ = dossier.history.read_since(state.cursor)
     decisions = dossier.ledger.lines(["decision"])
     return TableStatus(
@@ -89,4 +91,5 @@ def status(spark: SparkSession, table: str, config: Config | None = None) -> Tab
         queries_waiting=len(waiting),
         last_decision=decisions[-1] if decisions else None,
         store=dossier.store.root,
+        notices=tuple(notices),
     )

@@ -120,6 +120,8 @@ def show_rollback(done: RolledBack) -> None:
 
 
 def show_status(status: TableStatus) -> None:
+    for notice in status.notices:
+        warn(notice)
     layout = "none of ours: as its writers left it"
     if status.layout_id:
         when = (

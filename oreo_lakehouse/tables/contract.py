@@ -5,7 +5,7 @@ writes new files that nobody sees, `verify` reads them back and compares rows, `
 atomic step that changes no data. `discard` removes staged files, and is called only when it is certain that they were
 not committed. A crash between any two steps leaves a table that reads the same.
 
-A format is one module with one subclass of `Table`, one line in `registry.py` and one fixture in the shared tests.
+A format is one module with one subclass of `Table`, one line in `resolve.py` and one fixture in the shared tests.
 """
 
 from __future__ import annotations

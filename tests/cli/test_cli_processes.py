@@ -1,0 +1,39 @@
+"""As a stranger has it: separate processes, no configuration, tables by name through the embedded catalogs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+SETUP = """
+import oreo_lakehouse
+spark = oreo_lakehouse.spark_session()
+rows = spark.range(0, 4000, 1, 4).selectExpr("id", "cast(pmod(xxhash64(id), 1000) AS int) AS k")
+rows.write.format("delta").saveAsTable("shop")
+spark.sql("CREATE NAMESPACE iceberg.db")
+rows.writeTo("iceberg.db.shop").using("iceberg").create()
+"""
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environ = {key: value for key, value in os.environ.items() if not key.startswith(("OREO_", "SPARK_", "PYSPARK_"))}
+    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+
+
+def script(name: str) -> str:
+    return str(Path(sys.executable).parent / name)
+
+
+def test_tables_by_name_across_processes_and_nothing_but_ours_on_the_console(tmp_path: Path) -> None:
+    made = run(tmp_path, sys.executable, "-c", SETUP)
+    assert (made.returncode, made.stdout, made.stderr) == (0, "", "")
+    for table, fmt in (("shop", "delta"), ("iceberg.db.shop", "iceberg")):
+        done = run(tmp_path, script("oreo-maintain"), table, "--json")
+        assert (done.returncode, done.stderr) == (0, "")
+        (line,) = done.stdout.splitlines()
+        answer = json.loads(line)
+        assert (answer["decision"], answer["format"], answer["rows"]) == ("stay", fmt, 4000)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["spark-warehouse"]
