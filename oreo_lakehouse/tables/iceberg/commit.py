@@ -1,0 +1,79 @@
+"""The only code that makes files part of a table: one set out, one set in, by one `replace` snapshot.
+
+Before each attempt every outgoing file must still be live with the same deletes on it; the attempt then validates
+against just that snapshot, so no commit that came in between goes unseen. An attempt with an unknown outcome is settled
+by the run id in the snapshots' summaries, or by trying again: both attempts take out the same files, so at most one of
+them can ever land.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from oreo_lakehouse.errors import OreoError
+from oreo_lakehouse.jvm import error_class, error_reason, java_list, jvm
+from oreo_lakehouse.tables.contract import CommitResult, Committed, Conflicted, Unknown
+from oreo_lakehouse.tables.iceberg.history import find_run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ATTEMPTS = 5
+_NOT_LANDED = ("ValidationException", "CommitFailedException")
+"""The engine's word that an attempt did not land; after anything else it may have."""
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Files out, files in, in the JSON forms that `IcebergFiles` reads."""
+
+    run_id: str
+    removed: Sequence[dict[str, Any]]
+    """As `IcebergFiles.describeReplaced` tells: first the base, then each file with the deletes that apply to it."""
+    added: Sequence[dict[str, Any]]
+    summary: dict[str, str]
+
+
+def commit_swap(spark: SparkSession, files: Any, load: Callable[[], Any], swap: Swap) -> CommitResult:
+    """Commit it, or find out that it has landed already.
+
+    Raises:
+        OreoError: the table cannot be loaded, and no attempt is under way.
+    """
+    base = swap.removed[0]["base"]
+    removed, added = json.dumps(swap.removed), json.dumps(swap.added)
+    incoming = java_list(spark, (file["file-path"] for file in swap.added))
+    summary = jvm(spark).java.util.HashMap()
+    for key, value in swap.summary.items():
+        summary.put(key, value)
+    reason, certain = "", True
+    for attempt in range(ATTEMPTS + 1):
+        try:
+            table = load()
+        except OreoError as error:
+            if certain:
+                raise
+            return Unknown(f"{reason}; then {error}")
+        landed = find_run(files, table, swap.run_id)
+        if landed is not None:
+            return Committed(landed)
+        current = table.currentSnapshot()
+        if current is None:
+            return Conflicted("the table was emptied")
+        if base["format-version"] < 3 <= table.operations().current().formatVersion():
+            return Conflicted("the table was upgraded to format version 3, whose row lineage the new files lack")
+        obstacle = files.obstacle(table, current.snapshotId(), removed, incoming)
+        if obstacle is not None:
+            # The table has moved on, so an earlier attempt that is still under way cannot land any more.
+            return Conflicted(str(obstacle))
+        if attempt == ATTEMPTS:
+            break
+        try:
+            files.replace(table, current.snapshotId(), base["sequence"], removed, added, summary)
+        except Exception as error:
+            reason = f"{error_class(error).rpartition('.')[2]}: {error_reason(error)}"
+            certain = certain and error_class(error).endswith(_NOT_LANDED)
+    return Conflicted(reason) if certain else Unknown(reason)

@@ -1,0 +1,72 @@
+"""Our commits in a table's own history: what a `replace` snapshot of ours carries in its summary."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from oreo_lakehouse.tables.contract import LayoutCommit, Staged
+
+_PREFIX = "oreo."
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    id: int
+    millis: int
+    main: bool
+    summary: dict[str, str]
+
+
+def layout_summary(staged: Staged, note: dict[str, str]) -> dict[str, str]:
+    """The summary of a layout commit; keys of `note` that lack the prefix get it."""
+    ours = {
+        "oreo.action": "layout",
+        "oreo.layout-id": staged.layout_id,
+        "oreo.run-id": staged.run_id,
+        "oreo.base-version": str(staged.base_version),
+        "oreo.rows": str(staged.certificate.rows),
+        "oreo.checksum": staged.certificate.checksum,
+    }
+    return {_PREFIX + key.removeprefix(_PREFIX): value for key, value in note.items()} | ours
+
+
+def rollback_summary(commit: LayoutCommit, run_id: str) -> dict[str, str]:
+    """The summary of a commit that undoes a layout."""
+    return {
+        "oreo.action": "rollback",
+        "oreo.layout-id": commit.layout_id,
+        "oreo.run-id": run_id,
+        "oreo.base-version": str(commit.version),
+        "oreo.layout-run-id": commit.run_id,
+    }
+
+
+def find_run(files: Any, table: Any, run_id: str) -> int | None:
+    """The snapshot that a run committed, in any branch of the table's history."""
+    found = (s.id for s in _snapshots(files, table) if s.summary.get("oreo.run-id") == run_id)
+    return next(found, None)
+
+
+def layout_commits(files: Any, table: Any) -> list[LayoutCommit]:
+    """Our commits in the table's current history, newest first."""
+    return [
+        LayoutCommit(
+            version=snapshot.id,
+            layout_id=snapshot.summary["oreo.layout-id"],
+            run_id=snapshot.summary["oreo.run-id"],
+            time=datetime.fromtimestamp(snapshot.millis / 1000, tz=UTC),
+            action=snapshot.summary.get("oreo.action", "layout"),
+            base_version=int(snapshot.summary.get("oreo.base-version", "-1")),
+            layout_run_id=snapshot.summary.get("oreo.layout-run-id", ""),
+        )
+        for snapshot in reversed(_snapshots(files, table))
+        if snapshot.main and {"oreo.layout-id", "oreo.run-id"} <= snapshot.summary.keys()
+    ]
+
+
+def _snapshots(files: Any, table: Any) -> list[_Snapshot]:
+    """Every retained snapshot, in the order of commits."""
+    return [_Snapshot(**entry) for entry in json.loads(files.snapshots(table, _PREFIX))]

@@ -1,0 +1,75 @@
+"""What Iceberg's tests share: making tables, laying them out step by step, and looking at the result."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from oreo_lakehouse.layouts.sample import Sample
+from oreo_lakehouse.layouts.sort import sort_layout
+from oreo_lakehouse.tables.certificate import certify
+from oreo_lakehouse.tables.contract import Committed, RowCertificate, Staged
+from oreo_lakehouse.tables.iceberg import IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from oreo_lakehouse.layouts.layout import Layout
+
+BID = "_oreo_bid"
+MERGE_ON_READ = {f"write.{what}.mode": "merge-on-read" for what in ("delete", "update", "merge")}
+
+
+def numbers(spark: SparkSession, start: int, count: int) -> DataFrame:
+    """Rows whose `k` is scattered over 0..99 in every file."""
+    return spark.range(start, start + count, 1, 1).selectExpr(
+        "id", "CAST(pmod(hash(id), 100) AS INT) k", "concat('s', id) s"
+    )
+
+
+def make_table(
+    spark: SparkSession,
+    name: str,
+    version: int = 2,
+    partitioned: str = "",
+    properties: dict[str, str] | None = None,
+    files: int = 3,
+    rows: int = 300,
+) -> IcebergTable:
+    """A table (id BIGINT, k INT, s STRING) of `files` files with `rows` rows each, every file over all of `k`."""
+    settings = {"format-version": str(version)} | (properties or {})
+    listed = ", ".join(f"'{key}' = '{value}'" for key, value in settings.items())
+    spark.sql(f"CREATE TABLE {name} (id BIGINT, k INT, s STRING) USING iceberg {partitioned} TBLPROPERTIES ({listed})")
+    for i in range(files):
+        numbers(spark, i * rows, rows).writeTo(name).append()
+    return IcebergTable.for_name(spark, name)
+
+
+def by(table: IcebergTable, *columns: str, blocks: int = 4) -> Layout:
+    """Blocks along the columns."""
+    return sort_layout(Sample(table.sample(1000, seed=1, columns=columns)), columns, blocks)
+
+
+def staged_by(table: IcebergTable, *columns: str, blocks: int = 4) -> Staged:
+    """A verified staged rewrite by the columns."""
+    staged = table.stage(table.plan(by(table, *(columns or ("k",)), blocks=blocks), BID), uuid.uuid4().hex)
+    table.verify(staged)
+    return staged
+
+
+def lay_out(table: IcebergTable, *columns: str, blocks: int = 4) -> int:
+    """Stage, verify, commit; the new version."""
+    result = table.commit(staged_by(table, *columns, blocks=blocks), {})
+    assert isinstance(result, Committed), result
+    return result.version
+
+
+def rows_of(spark: SparkSession, name: str) -> RowCertificate:
+    """The certificate of what any reader sees, the BID left out."""
+    spark.catalog.refreshTable(name)
+    return certify(spark.table(name), exclude=[BID])
+
+
+def values(spark: SparkSession, query: str) -> list[Any]:
+    """A query's rows as tuples."""
+    return [tuple(row) for row in spark.sql(query).collect()]
