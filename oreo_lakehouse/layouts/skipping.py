@@ -8,7 +8,7 @@ themselves, minimum, maximum and NULL counts; `bid` also uses distinct sets and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,16 @@ def _chunks(workload: Workload, blocks: Blocks, mode: Mode) -> Iterator[tuple[np
             yield part.queries, judge.might_match(part)
 
 
+class BlockJudge(Protocol):
+    """Answers a predicate's leaves for some blocks; every answer broadcasts to (queries x blocks)."""
+
+    def view(self, place: Place) -> ColumnView: ...
+
+    def null(self, leaf: IsNull) -> Bools: ...
+
+    def between(self, leaf: CompareColumns) -> Bools: ...
+
+
 class Judge:
     """Compares groups of queries with n blocks, whose statistics it has located among the workload's literals."""
 
@@ -104,7 +114,7 @@ class Judge:
         return (alive & _between(a, leaf.op, b))[None, :]
 
 
-def evaluate(shape: Shape, slots: Iterator[Codes], judge: Judge) -> Bools:
+def evaluate(shape: Shape, slots: Iterator[Codes], judge: BlockJudge) -> Bools:
     """The shape over a group's slots; every leaf broadcasts to (queries x blocks)."""
     match shape:
         case Test(op, place):

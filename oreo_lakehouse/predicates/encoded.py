@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from oreo_lakehouse.predicates.values import Array, Kind, Value, encode, kind_of
+from oreo_lakehouse.predicates.values import Array, Kind, Value, encode, kind_of, python_value
 
 Ranks = npt.NDArray[np.int32]
 NULL = np.int32(-1)
@@ -33,9 +33,7 @@ class EncodedColumn:
 
     def value(self, rank: int) -> Value:
         """The value of a rank in its Python form."""
-        found = self.values[rank]
-        found = found.item() if isinstance(found, np.generic) else found
-        return bool(found) if self.kind is Kind.BOOLEAN else found
+        return python_value(self.kind, self.values[rank])
 
 
 class EncodedRows:

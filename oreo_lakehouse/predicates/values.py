@@ -116,3 +116,9 @@ def encode(column: pa.ChunkedArray | pa.Array) -> tuple[Array, npt.NDArray[np.bo
         column = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False).cast(pa.int64())
     filled = pc.fill_null(column, False if kind is Kind.BOOLEAN else 0)
     return filled.to_numpy(zero_copy_only=False).astype(kind.dtype), nulls
+
+
+def python_value(kind: Kind, element: Any) -> Value:
+    """An element of an array in its kind's Python form."""
+    value = element.item() if isinstance(element, np.generic) else element
+    return bool(value) if kind is Kind.BOOLEAN else value

@@ -1,0 +1,169 @@
+"""The loop that maintenance runs: a batch of queries in, advice out, and everything remembered as JSON in between.
+
+A batch is about queries that ran already, so decisions in its middle cannot be applied back in time: the strategy sees
+the queries one by one, and only the state it ends in is worth building.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from oreo_lakehouse.config import DecideSettings, LayoutSettings
+from oreo_lakehouse.errors import ConfigError, StoreError
+from oreo_lakehouse.layouts.blocks import Blocks
+from oreo_lakehouse.layouts.layout import Layout
+from oreo_lakehouse.layouts.sample import Sample
+from oreo_lakehouse.predicates.columns import columns_of
+from oreo_lakehouse.predicates.jsonform import from_json, to_json
+from oreo_lakehouse.predicates.tree import Predicate
+from oreo_lakehouse.predicates.workload import Workload
+from oreo_lakehouse.reorganizer.decision import Decision
+from oreo_lakehouse.reorganizer.paper import PaperStrategy
+from oreo_lakehouse.reorganizer.states import INITIAL, StateSpace
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a batch of queries led to. Costs are means over the recent window, per state and in full scans a query."""
+
+    target: Layout | None
+    """The layout to build; None: stay."""
+    current_cost: float
+    target_cost: float
+    costs: dict[str, float]
+    queries: int
+    phase: int
+    counters: dict[str, float]
+    alpha: float
+    reason: str
+    decisions: tuple[Decision, ...]
+    """Everything but "stay": moves, phases, admissions, evictions."""
+
+
+class OnlineOptimizer:
+    """Decides for one table, batch after batch.
+
+    Args:
+        settings: when a change of layout pays.
+        layout_settings: what candidates look like.
+        seed: of every random draw.
+    """
+
+    def __init__(self, settings: DecideSettings, layout_settings: LayoutSettings, seed: int) -> None:
+        if settings.policy != "paper":
+            raise ConfigError(f"'decide.policy' must be 'paper', not {settings.policy!r}")
+        self.settings, self.layout_settings, self.seed = settings, layout_settings, seed
+        self._strategy = PaperStrategy(settings, layout_settings, 0, seed)
+        self._remembered: list[Predicate] = []
+
+    def advise(
+        self, predicates: Sequence[Predicate], sample: pa.Table, table_blocks: Blocks, blocks: int, current: str
+    ) -> Advice:
+        """Feed a batch of queries, oldest first.
+
+        Args:
+            predicates: the queries' stored predicates.
+            sample: rows of the table, for candidates.
+            table_blocks: the real files' metadata: what the current state costs.
+            blocks: k, how many blocks a layout should have.
+            current: the id of the layout that the table is in, or "initial".
+        """
+        strategy = self._strategy
+        strategy.manager.blocks = blocks
+        self.placed(current)
+        first = len(self._remembered)
+        everything = [*self._remembered, *predicates]
+        space = self._space(everything, sample, table_blocks, current)
+        decisions: list[Decision] = []
+        for query in range(first, len(everything)):
+            decisions += [d for d in strategy.step(query, space) if d.kind != "stay"]
+        advice = self._advice(space, current, len(predicates), decisions)
+        kept = sorted(strategy.kept())
+        strategy.renumber({query: number for number, query in enumerate(kept)})
+        self._remembered = [everything[query] for query in kept]
+        return advice
+
+    def placed(self, layout_id: str) -> None:
+        """The table is in this layout: a move was committed, or was not made after all."""
+        self._strategy.place(layout_id)
+
+    def layout(self, layout_id: str) -> Layout | None:
+        """A layout among the states."""
+        return self._strategy.layouts.get(layout_id)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "version": FORMAT_VERSION,
+            "seed": self.seed,
+            "queries": [to_json(predicate) for predicate in self._remembered],
+            "strategy": self._strategy.to_json(),
+        }
+
+    @classmethod
+    def from_json(
+        cls, document: dict[str, Any], settings: DecideSettings, layout_settings: LayoutSettings
+    ) -> OnlineOptimizer:
+        """Go on from what `to_json` described, with the settings in force now.
+
+        Raises:
+            StoreError: the document is of a newer format, of another policy, or not one of ours.
+        """
+        if document.get("version") != FORMAT_VERSION:
+            raise StoreError(f"optimizer format {document.get('version')!r} is not supported; upgrade")
+        try:
+            out = cls(settings, layout_settings, int(document["seed"]))
+            out._remembered = [from_json(query) for query in document["queries"]]
+            out._strategy.restore(document["strategy"], settings.alpha)
+        except (KeyError, TypeError, ValueError) as error:
+            raise StoreError(f"malformed state: the optimizer cannot be read ({error})") from error
+        return out
+
+    def _space(self, queries: list[Predicate], sample: pa.Table, table_blocks: Blocks, current: str) -> StateSpace:
+        columns = frozenset[str]().union(*map(columns_of, queries))
+        rows = Sample(sample, table_blocks.total_rows)
+        mode = "bid" if self.settings.mode == "bid" else "native"
+        space = StateSpace(rows, Workload.of(queries), mode, columns)
+        for state in self._strategy.states:
+            layout = self._strategy.layouts.get(state)
+            if state == current or layout is None:
+                space.add_blocks(state, table_blocks)
+            else:
+                space.add(state, space.source_of(layout))
+        return space
+
+    def _advice(self, space: StateSpace, current: str, queries: int, decisions: list[Decision]) -> Advice:
+        strategy, recent = self._strategy, self._strategy.recent()
+        states = list(dict.fromkeys([*strategy.states, strategy.current]))
+        means = space.matrix(states, recent).mean(axis=1) if recent else np.zeros(len(states))
+        costs = dict(zip(states, means.tolist(), strict=True))
+        wanted = strategy.current
+        target = strategy.layouts.get(wanted) if wanted != current else None
+        if target is None:
+            reason = f"stay in {current}: it costs {costs.get(current, 1.0):.3f} of a scan for a recent query"
+        else:
+            reason = (
+                f"move to {target.describe()}: a recent query costs {costs[wanted]:.3f} of a scan there "
+                f"and {costs.get(current, 1.0):.3f} now"
+            )
+        return Advice(
+            target,
+            costs.get(current, 1.0),
+            costs[wanted],
+            costs,
+            queries,
+            strategy.phase,
+            strategy.counters,
+            self.settings.alpha,
+            reason,
+            tuple(decisions),
+        )
+
+
+__all__ = ["INITIAL", "Advice", "OnlineOptimizer"]

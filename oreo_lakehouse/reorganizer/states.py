@@ -1,0 +1,97 @@
+"""The state space: admitted layouts, their block metadata, and what each query would cost in each of them.
+
+The reorganizer knows state ids and numbers; this is where the numbers come from. Queries are positions in one compiled
+stream, so a state's costs are computed for hundreds of queries at a time and looked up one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from oreo_lakehouse.layouts.blocks import Blocks
+from oreo_lakehouse.layouts.layout import Layout
+from oreo_lakehouse.layouts.sample import Sample
+from oreo_lakehouse.layouts.skipping import Costs, Mode, service_costs
+from oreo_lakehouse.predicates.workload import Workload
+
+INITIAL = "initial"
+"""The id of a table's own layout while none of ours is in place."""
+_AHEAD = 512
+"""Queries whose costs are computed together."""
+
+
+class CostSource(Protocol):
+    """Anything that knows the service costs of queries, by position in the stream."""
+
+    def costs(self, queries: Any) -> Costs: ...
+
+    def cost(self, query: int) -> float: ...
+
+
+class BlockCosts:
+    """Costs of the stream's queries over one set of blocks, each computed when first asked for."""
+
+    def __init__(self, stream: Workload, blocks: Blocks, mode: Mode) -> None:
+        self._stream, self._blocks = stream, blocks
+        self._mode: Mode = mode
+        self._costs = np.full(len(stream), np.nan)
+
+    def costs(self, queries: Any) -> Costs:
+        found = self._costs[queries]
+        if np.isnan(found).any():
+            missing = np.unique(np.arange(len(self._costs))[queries][np.isnan(found)])
+            self._costs[missing] = service_costs(self._stream.take(missing), self._blocks, self._mode)
+            found = self._costs[queries]
+        return found
+
+    def cost(self, query: int) -> float:
+        """One query's cost; its successors' are computed along with it, since they are asked for next."""
+        found = self._costs[query]
+        if np.isnan(found):
+            found = self.costs(slice(query, query + _AHEAD))[0]
+        return float(found)
+
+
+class StateSpace:
+    """Layouts by id, over one sample and one stream of queries."""
+
+    def __init__(self, sample: Sample, stream: Workload, mode: Mode, columns: Iterable[str] | None = None) -> None:
+        self.sample, self.stream = sample, stream
+        self.mode: Mode = mode
+        self.columns = None if columns is None else sorted(columns)
+        self._sources: dict[str, CostSource] = {}
+
+    def __contains__(self, state: str) -> bool:
+        return state in self._sources
+
+    def source_of(self, layout: Layout) -> BlockCosts:
+        """The costs of a layout that is not (yet) a state."""
+        return BlockCosts(self.stream, self.sample.blocks(layout, self.columns), self.mode)
+
+    def add(self, state: str, source: CostSource) -> None:
+        self._sources[state] = source
+
+    def add_blocks(self, state: str, blocks: Blocks) -> None:
+        """A state whose real block metadata is known."""
+        self._sources[state] = BlockCosts(self.stream, blocks, self.mode)
+
+    def remove(self, state: str) -> None:
+        del self._sources[state]
+
+    def costs(self, state: str, queries: Any) -> Costs:
+        """The service costs of some queries of the stream in one state."""
+        return self._sources[state].costs(queries)
+
+    def at(self, query: int, states: Iterable[str]) -> dict[str, float]:
+        """One query's service cost in each state."""
+        return {state: self._sources[state].cost(query) for state in states}
+
+    def matrix(self, states: Sequence[str], queries: Any) -> npt.NDArray[np.float64]:
+        """(states x queries)."""
+        if not len(states):
+            return np.zeros((0, len(queries)))
+        return np.stack([self._sources[state].costs(queries) for state in states])

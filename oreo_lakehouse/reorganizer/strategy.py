@@ -1,0 +1,55 @@
+"""A strategy sees a stream of queries and says, after each, which state the table should be in.
+
+Two exist: the paper's (`paper.py`: D-UMTS and the Layout Manager) and the planner (`planner.py`), the default.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from oreo_lakehouse.layouts.layout import Layout
+from oreo_lakehouse.reorganizer.decision import Decision
+from oreo_lakehouse.reorganizer.states import StateSpace
+
+
+class Strategy(Protocol):
+    """Owns the states' layouts and everything that is remembered between two queries."""
+
+    layouts: dict[str, Layout]
+    """Of all states but the initial one."""
+
+    @property
+    def current(self) -> str:
+        """The state it wants the table to be in."""
+        ...
+
+    @property
+    def states(self) -> list[str]: ...
+
+    @property
+    def phase(self) -> int: ...
+
+    @property
+    def counters(self) -> dict[str, float]: ...
+
+    def step(self, query: int, space: StateSpace) -> list[Decision]:
+        """Serve one query; what was decided, the answer to the query last."""
+        ...
+
+    def place(self, state: str) -> None:
+        """The table is in this state, whatever was decided."""
+        ...
+
+    def recent(self) -> list[int]:
+        """Positions in the stream of the queries that the present costs are taken over."""
+        ...
+
+    def kept(self) -> set[int]:
+        """Positions in the stream that must be remembered."""
+        ...
+
+    def renumber(self, numbers: dict[int, int]) -> None:
+        """The stream was cut to what is kept; old positions to new ones."""
+        ...
+
+    def to_json(self) -> dict[str, Any]: ...

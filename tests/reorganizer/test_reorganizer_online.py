@@ -1,0 +1,109 @@
+"""Batches of queries lead to advice, the same whether or not the process was restarted in between."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from oreo_lakehouse.config import DecideSettings, LayoutSettings
+from oreo_lakehouse.errors import StoreError
+from oreo_lakehouse.layouts.layout import layout_from_json
+from oreo_lakehouse.layouts.sample import Sample
+from oreo_lakehouse.layouts.skipping import service_costs
+from oreo_lakehouse.predicates.tree import And, Compare, Op
+from oreo_lakehouse.predicates.values import Kind
+from oreo_lakehouse.predicates.workload import Workload
+from oreo_lakehouse.reorganizer.online import OnlineOptimizer
+
+DECIDE = DecideSettings(policy="paper", alpha=10.0, window=50)
+LAYOUT = LayoutSettings()
+RANDOM = np.random.default_rng(5)
+ROWS = pa.table({name: RANDOM.integers(0, 1000, 4000) for name in "abc"})
+BLOCKS = Sample(ROWS).blocks_of(np.arange(4000, dtype=np.int32) * 16 // 4000, 16)
+
+
+def queries(column, count, seed=0):
+    starts = np.random.default_rng(seed).integers(0, 950, count)
+    return [
+        And(
+            (
+                Compare(column, Op.GE, Kind.INTEGER, int(start)),
+                Compare(column, Op.LT, Kind.INTEGER, int(start) + 50),
+            )
+        )
+        for start in starts
+    ]
+
+
+def test_a_selective_workload_leads_to_a_layout_that_serves_it():
+    optimizer = OnlineOptimizer(DECIDE, LAYOUT, seed=1)
+    advice = optimizer.advise(queries("a", 300), ROWS, BLOCKS, 16, "initial")
+    assert advice.target is not None
+    assert advice.current_cost > 0.9
+    assert advice.target_cost < 0.3
+    assert advice.queries == 300
+    blocks = Sample(ROWS).blocks(advice.target)
+    assert service_costs(Workload.of(queries("a", 100, seed=9)), blocks).mean() < 0.3
+    assert {d.kind for d in advice.decisions} >= {"admit", "move"}
+    assert optimizer.layout(advice.target.id) is advice.target
+
+
+def test_no_queries_and_full_scans_change_nothing():
+    optimizer = OnlineOptimizer(DECIDE, LAYOUT, seed=1)
+    advice = optimizer.advise([], ROWS, BLOCKS, 16, "initial")
+    assert advice.target is None
+    advice = optimizer.advise([And(())] * 100, ROWS, BLOCKS, 16, "initial")
+    assert advice.target is None
+    assert advice.current_cost == 1.0
+
+
+def batches():
+    for number, column in enumerate("aabbca"):
+        yield queries(column, 70, seed=number)
+
+
+def run(restart):
+    optimizer = OnlineOptimizer(DECIDE, LAYOUT, seed=3)
+    current, out = "initial", []
+    for batch in batches():
+        if restart:
+            optimizer = OnlineOptimizer.from_json(json.loads(json.dumps(optimizer.to_json())), DECIDE, LAYOUT)
+        layout = optimizer.layout(current)
+        blocks = BLOCKS if layout is None else Sample(ROWS).blocks(layout)
+        advice = optimizer.advise(batch, ROWS, blocks, 16, current)
+        if advice.target is not None:
+            current = advice.target.id
+            optimizer.placed(current)
+        out.append((current, advice.decisions, advice.costs))
+    return out, optimizer.to_json()
+
+
+def test_stop_and_resume_equals_an_uninterrupted_run():
+    assert run(restart=True) == run(restart=False)
+
+
+def test_a_move_that_was_not_made_is_told_and_remembered():
+    optimizer = OnlineOptimizer(DECIDE, LAYOUT, seed=1)
+    optimizer.advise(queries("a", 300), ROWS, BLOCKS, 16, "initial")
+    optimizer.placed("initial")
+    again = optimizer.advise(queries("a", 20, seed=7), ROWS, BLOCKS, 16, "initial")
+    assert again.current_cost > 0.9
+
+
+def test_states_are_bounded_and_layouts_survive_json():
+    optimizer = OnlineOptimizer(DecideSettings(policy="paper", alpha=10, window=20, max_states=3, epsilon=0), LAYOUT, 1)
+    for number in range(6):
+        optimizer.advise(queries("abc"[number % 3], 60, number), ROWS, BLOCKS, 16, "initial")
+    document = optimizer.to_json()
+    assert len(document["strategy"]["layouts"]) <= 3
+    for layout in document["strategy"]["layouts"]:
+        read = layout_from_json(json.loads(json.dumps(layout)))
+        assert optimizer.layout(read.id).to_json() == layout
+
+
+def test_malformed_and_newer_states_are_named():
+    with pytest.raises(StoreError, match="upgrade"):
+        OnlineOptimizer.from_json({"version": 99}, DECIDE, LAYOUT)
+    with pytest.raises(StoreError, match="malformed state"):
+        OnlineOptimizer.from_json({"version": 1, "seed": 1, "queries": []}, DECIDE, LAYOUT)
