@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from oreo_lakehouse.config import Config
     from oreo_lakehouse.tables.contract import LayoutCommit, Table
 
-INITIAL = "initial"
-"""Stands for the layout of a table that none of our commits has laid out, or whose last one was rolled back."""
-
 
 @dataclass(frozen=True)
 class Dossier:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.config import Config, load_config, parse_size
 from oreo_lakehouse.layouts.skipping import service_costs
-from oreo_lakehouse.maintenance.dossier import INITIAL, Dossier, live_layout, open_dossier
+from oreo_lakehouse.maintenance.dossier import Dossier, live_layout, open_dossier
 from oreo_lakehouse.maintenance.lock import locked
 from oreo_lakehouse.maintenance.outcome import Outcome
 from oreo_lakehouse.maintenance.progress import Progress, silent, spark_share
 from oreo_lakehouse.maintenance.rewrite import Rewritten, rewrite
 from oreo_lakehouse.maintenance.state import State
 from oreo_lakehouse.predicates.workload import Workload
-from oreo_lakehouse.reorganizer.online import Advice, OnlineOptimizer
+from oreo_lakehouse.reorganizer.online import INITIAL, Advice, OnlineOptimizer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -135,13 +135,13 @@ class _Run:
     def _decide(self, evidence: _Evidence, state: State) -> tuple[OnlineOptimizer, Advice]:
         decide, layout = self._config.decide, self._config.layout
         if state.optimizer is None:
-            optimizer = OnlineOptimizer(decide, layout)
+            optimizer = OnlineOptimizer(decide, layout, decide.seed)
         else:
             optimizer = OnlineOptimizer.from_json(state.optimizer, decide, layout)
         predicates = [query.predicate for query in evidence.queries]
         table = self._dossier.table
         known = table.schema()
-        columns = sorted(c for c in optimizer.columns_of_interest(predicates) if c in known)
+        columns = sorted(optimizer.columns(predicates) & known.keys())
         with spark_share(table.spark, self._progress, "sampling rows"):
             sample = table.sample(layout.sample_rows, decide.seed, columns or list(known)[:1])
         self._progress("deciding", None)

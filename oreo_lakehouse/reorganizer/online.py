@@ -90,6 +90,12 @@ class OnlineOptimizer:
         self._remembered = [everything[query] for query in kept]
         return advice
 
+    def columns(self, predicates: Sequence[Predicate]) -> frozenset[str]:
+        """The columns that a sample must have to decide about these queries."""
+        asked = [columns_of(predicate) for predicate in (*self._remembered, *predicates)]
+        laid_out = [frozenset(layout.columns) for layout in self._strategy.layouts.values()]
+        return frozenset[str]().union(*asked, *laid_out)
+
     def placed(self, layout_id: str) -> None:
         """The table is in this layout: a move was committed, or was not made after all."""
         self._strategy.place(layout_id)
