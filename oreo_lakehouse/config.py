@@ -14,7 +14,7 @@ import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast, get_type_hints
+from typing import Any, Literal, TypeVar, cast, get_type_hints
 
 from oreo_lakehouse.errors import ConfigError
 
@@ -56,6 +56,11 @@ class DecideSettings:
     max_states: int = 24
     min_gain: float = 0.05
     seed: int = 1
+
+    @property
+    def skipping(self) -> Literal["native", "bid"]:
+        """`mode`, checked."""
+        return "bid" if self.mode == "bid" else "native"
 
 
 @dataclass(frozen=True)

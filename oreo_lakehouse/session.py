@@ -8,6 +8,7 @@ configuration on top, and its console output in a log file, so that nothing but 
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
 import shutil
@@ -186,6 +187,9 @@ def _launch(config: Config, progress: Progress) -> None:
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     log = Path(config.spark.log or Path(tempfile.gettempdir(), f"oreo-spark-{os.getpid()}.log"))
     progress("Starting Spark")
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        # pyspark prints a failed query's whole stack as JSON on the console; the exception says it all already.
+        logging.getLogger(name).disabled = True
     with log.open("wb") as console, _told(log, progress):
         try:
             gateway = launch_gateway(conf, {"stdout": console, "stderr": console})

@@ -19,7 +19,7 @@ class LedgerLine:
     """What happened, when, in which run, and the numbers that belong to it."""
 
     kind: str
-    """`decision`, `commit`, `rollback`, `repair` or `notice`."""
+    """`decision` (of a run), `event` (within one: a move, phase, admission), `commit`, `rollback` or `repair`."""
     time: datetime
     run: str
     facts: dict[str, Any]
@@ -38,7 +38,7 @@ class Ledger:
             return
         now = datetime.now(UTC)
         text = "".join(
-            json.dumps({"kind": kind, "time": now.isoformat(), "run": run, **facts}, separators=(",", ":")) + "\n"
+            json.dumps({"kind": kind, "time": now.isoformat(), "run": run, "facts": facts}, separators=(",", ":")) + "\n"
             for kind, facts in lines
         )
         base = f"{self._folder}/{now:%Y%m%dT%H%M%S%f}-{run}"
@@ -61,12 +61,12 @@ class Ledger:
 
 def _parse(text: str) -> LedgerLine | None:
     try:
-        facts = json.loads(text)
+        line = json.loads(text)
         return LedgerLine(
-            kind=str(facts.pop("kind")),
-            time=datetime.fromisoformat(facts.pop("time")),
-            run=str(facts.pop("run")),
-            facts=facts,
+            kind=str(line["kind"]),
+            time=datetime.fromisoformat(line["time"]),
+            run=str(line["run"]),
+            facts=dict(line["facts"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

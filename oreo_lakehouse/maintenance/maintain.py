@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.config import Config, load_config, parse_size
@@ -146,7 +146,7 @@ class _Run:
             sample = table.sample(layout.sample_rows, decide.seed, columns or list(known)[:1])
         self._progress("deciding", None)
         advice = optimizer.advise(predicates, sample, evidence.blocks, evidence.wanted_blocks, evidence.current)
-        self._lines += [("event", asdict(decision)) for decision in advice.decisions]
+        self._lines += [("event", decision.to_json()) for decision in advice.decisions]
         return optimizer, advice
 
     def _stay(self, evidence: _Evidence, state: State | None, reason: str, advice: Advice | None = None) -> Outcome:
@@ -183,7 +183,7 @@ class _Run:
     ) -> dict[str, Any]:
         """What was promised and what the new files really give, on the same recent queries by the same code."""
         recent = [query.predicate for query in evidence.queries[-self._config.decide.window :]]
-        realised = service_costs(Workload.of(recent), after, self._config.decide.mode)
+        realised = service_costs(Workload.of(recent), after, self._config.decide.skipping)
         return {
             "layout_id": done.plan.layout.id,
             "layout": done.plan.layout.describe(),

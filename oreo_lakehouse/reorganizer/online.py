@@ -134,8 +134,7 @@ class OnlineOptimizer:
     def _space(self, queries: list[Predicate], sample: pa.Table, table_blocks: Blocks, current: str) -> StateSpace:
         columns = frozenset[str]().union(*map(columns_of, queries))
         rows = Sample(sample, table_blocks.total_rows)
-        mode = "bid" if self.settings.mode == "bid" else "native"
-        space = StateSpace(rows, Workload.of(queries), mode, columns)
+        space = StateSpace(rows, Workload.of(queries), self.settings.skipping, columns)
         for state in self._strategy.states:
             layout = self._strategy.layouts.get(state)
             if state == current or layout is None:

@@ -95,7 +95,7 @@ def _open_name(spark: SparkSession, name: str, parts: list[str]) -> Table:
             )
     namespace = parts[:-1] or [str(level) for level in catalogs.currentNamespace()]
     loaded = _load(spark, catalog, namespace, parts[-1], name)
-    full = ".".join(f"`{part.replace('`', '``')}`" for part in (catalog, *namespace, parts[-1]))
+    full = ".".join(_quoted(part) for part in (catalog, *namespace, parts[-1]))
     kind = str(loaded.getClass().getName())
     if kind.endswith(".DeltaTableV2"):
         return DeltaTable.for_name(spark, full)
@@ -109,8 +109,13 @@ def _open_name(spark: SparkSession, name: str, parts: list[str]) -> Table:
     raise NotATableError(f"{name} is a table of {provider} format; only Delta and Iceberg tables can be maintained.")
 
 
+def _quoted(part: str) -> str:
+    return part if re.fullmatch(r"[A-Za-z_]\w*", part, re.ASCII) else f"`{part.replace('`', '``')}`"
+
+
 def _load(spark: SparkSession, catalog: str, namespace: list[str], table: str, name: str) -> Any:
-    levels: Any = spark.sparkContext._gateway.new_array(jvm(spark).java.lang.String, len(namespace))
+    gateway: Any = spark.sparkContext._gateway
+    levels = gateway.new_array(jvm(spark).java.lang.String, len(namespace))
     for i, level in enumerate(namespace):
         levels[i] = level
     identifier = jvm(spark).org.apache.spark.sql.connector.catalog.Identifier.of(levels, table)
