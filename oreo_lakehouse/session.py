@@ -8,7 +8,6 @@ configuration on top, and its console output in a log file, so that nothing but 
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import re
 import shutil
@@ -180,6 +179,7 @@ def _launch(config: Config, progress: Progress) -> None:
     """Start the JVM with its console in a log file, and the Spark context in it."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
+    from pyspark.logger import PySparkLogger
 
     settings = spark_settings(config)
     if "://" not in settings["spark.sql.warehouse.dir"]:
@@ -189,7 +189,7 @@ def _launch(config: Config, progress: Progress) -> None:
     progress("Starting Spark")
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         # pyspark prints a failed query's whole stack as JSON on the console; the exception says it all already.
-        logging.getLogger(name).disabled = True
+        PySparkLogger.getLogger(name).disabled = True
     with log.open("wb") as console, _told(log, progress):
         try:
             gateway = launch_gateway(conf, {"stdout": console, "stderr": console})
