@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from oreo_lakehouse.jvm import java_session, jvm
 from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.layouts.sort import sort_layout
 from oreo_lakehouse.tables.certificate import certify
 from oreo_lakehouse.tables.contract import Committed, RowCertificate, Staged
 from oreo_lakehouse.tables.iceberg import IcebergTable
+from oreo_lakehouse.tables.iceberg.manifests import local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,3 +79,31 @@ def rows_of(spark: SparkSession, name: str) -> RowCertificate:
 def values(spark: SparkSession, query: str) -> list[Any]:
     """A query's rows as tuples."""
     return [tuple(row) for row in spark.sql(query).collect()]
+
+
+def java_table(spark: SparkSession, name: str) -> Any:
+    """Iceberg's own handle, for what SQL cannot do."""
+    return jvm(spark).org.apache.iceberg.spark.Spark3Util.loadIcebergTable(java_session(spark), name)
+
+
+def delete_by_equality(spark: SparkSession, name: str, column: str, keys: list[int]) -> None:
+    """Commit an equality delete file, as Flink does and Spark never does."""
+    table = java_table(spark, name)
+    table.refresh()
+    field = table.schema().findField(column).fieldId()
+    kept = pa.schema([pa.field(column, pa.int64(), metadata={"PARQUET:field_id": str(field)})])
+    path = f"{table.location()}/data/equality-{uuid.uuid4().hex}.parquet"
+    pq.write_table(pa.table([pa.array(keys, pa.int64())], schema=kept), local_path(path))
+    ids = spark.sparkContext._gateway.new_array(spark.sparkContext._gateway.jvm.int, 1)
+    ids[0] = field
+    deletes = (
+        jvm(spark)
+        .org.apache.iceberg.FileMetadata.deleteFileBuilder(table.spec())
+        .ofEqualityDeletes(ids)
+        .withPath(path)
+        .withFormat("parquet")
+        .withFileSizeInBytes(Path(local_path(path)).stat().st_size)
+        .withRecordCount(len(keys))
+        .build()
+    )
+    table.newRowDelta().addDeletes(deletes).commit()
