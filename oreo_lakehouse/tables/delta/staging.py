@@ -1,0 +1,153 @@
+"""Writing the rows of a plan's files into new files that no reader sees, and reading them back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+
+from oreo_lakehouse.errors import ConflictError, TableError, VerificationError
+from oreo_lakehouse.jvm import error_reason, none, scala_object, scala_seq, some
+from oreo_lakehouse.tables.arrange import arrange, rows_per_file
+from oreo_lakehouse.tables.certificate import certify, observed, quoted
+from oreo_lakehouse.tables.contract import RewritePlan, RowCertificate, Staged
+from oreo_lakehouse.tables.delta.actions import actions, documents, json_lines
+from oreo_lakehouse.tables.delta.indexed import statistics_columns
+from oreo_lakehouse.tables.delta.log import Log, file_prefix, schema_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def prepare(log: Log, plan: RewritePlan) -> Any:
+    """The snapshot to rewrite from: the plan's version, or the one after our own ALTER TABLE statements.
+
+    The BID column has an ALTER of its own because a change of metadata inside the layout commit would make every
+    concurrent append fail.
+    """
+    base = log.snapshot(plan.base_version)
+    needed = tuple(filter(None, (plan.bid_column, *plan.layout.columns)))
+    listed = statistics_columns(base, needed)
+    if not plan.adds_bid_column and listed is None:
+        return base
+    try:
+        if plan.adds_bid_column and plan.bid_column not in schema_of(log.snapshot()).names:
+            log.spark.sql(
+                f"ALTER TABLE {log.sql_name} ADD COLUMNS ({quoted(plan.bid_column)} INT COMMENT 'block of the layout')"
+            )
+        if listed is not None:
+            value = listed.replace("\\", "\\\\").replace("'", "\\'")
+            log.spark.sql(
+                f"ALTER TABLE {log.sql_name} SET TBLPROPERTIES ('delta.dataSkippingStatsColumns' = '{value}')"
+            )
+    except Exception as error:
+        raise TableError(f"cannot prepare {log.sql_name} for its first layout: {error_reason(error)}") from error
+    return log.snapshot()
+
+
+def stage(log: Log, plan: RewritePlan, run_id: str) -> Staged:
+    """Write one block a file; see `Table.stage`."""
+    snapshot, java = prepare(log, plan), actions(log.spark)
+    planned = java.keys(log.files(log.snapshot(plan.base_version)))
+    files = java.select(log.files(snapshot), planned, True)
+    if files.size() != plan.files:
+        raise ConflictError(
+            f"{log.sql_name} was changed while its rewrite was prepared; nothing was written, run again."
+        )
+    settings = {"spark.sql.files.maxRecordsPerFile": str(rows_per_file(plan.rows, plan.layout.blocks))}
+    try:
+        with log.session(settings, run_id) as session:
+            certificate, added = _write(log, session, snapshot, files, plan)
+    except Exception as error:
+        sweep(log, run_id)
+        if isinstance(error, TableError):
+            raise
+        raise TableError(
+            f"could not write new files for {log.sql_name}: {error_reason(error)}. The table is as it was."
+        ) from error
+    return Staged(
+        layout_id=plan.layout.id,
+        run_id=run_id,
+        base_version=int(snapshot.version()),
+        certificate=certificate,
+        paths=tuple(str(add["path"]) for add in added),
+        rows=certificate.rows,
+        bytes=sum(int(add["size"]) for add in added),
+        replaced_files=int(files.size()),
+        bid_column=plan.bid_column,
+        added=tuple(added),
+        removed=tuple({"key": key} for key in str(java.keys(files)).split("\n") if key),
+    )
+
+
+def _write(
+    log: Log, session: SparkSession, snapshot: Any, files: Any, plan: RewritePlan
+) -> tuple[RowCertificate, list[dict[str, Any]]]:
+    rows = log.read(session, snapshot, files)
+    # Rows keep their ids: Delta adds them as columns here and knows them again when it writes.
+    tracked = scala_object(log.spark, "org.apache.spark.sql.delta.RowTracking").preserveRowTrackingColumns
+    rows = DataFrame(tracked(rows._jdf, snapshot), session)
+    free = {plan.bid_column, *(set(rows.columns) - set(schema_of(snapshot).names))}
+    watched, certificate = observed(rows, free, f"oreo-{plan.layout.id}")
+    made = arrange(watched, plan.layout, plan.bid_column, plan.partition_columns)
+    transaction = log.java.startTransaction(log.catalog_table, some(log.spark, snapshot))
+    written = transaction.writeFiles(made._jdf, none(log.spark), True, scala_seq(log.spark, []))
+    java = actions(log.spark)
+    added = [document["add"] for document in documents(str(java.json(java.list(written))))]
+    for add in added:
+        add["dataChange"] = False
+    return certificate() or certify(log.read(session, snapshot, files), [plan.bid_column]), added
+
+
+def verify(log: Log, staged: Staged) -> RowCertificate:
+    """Read the staged files back; see `Table.verify`."""
+    java = actions(log.spark)
+    snapshot = log.snapshot(staged.base_version)
+    with log.session() as session:
+        found = certify(log.read(session, snapshot, added_files(log, staged)), [staged.bid_column])
+        if found == staged.certificate:
+            return found
+        # The observed certificate counts a stage twice that Spark ran twice: ask the input again before giving up.
+        keys = "\n".join(str(item["key"]) for item in staged.removed)
+        inputs = java.select(log.files(snapshot), keys, True)
+        wanted = certify(log.read(session, snapshot, inputs), [staged.bid_column])
+    if found == wanted:
+        return found
+    raise VerificationError(
+        f"the new files of {log.sql_name} hold {found.rows} rows (checksum {found.checksum}), its present files "
+        f"{wanted.rows} (checksum {wanted.checksum}): nothing was committed. Please report it with the schema."
+    )
+
+
+def added_files(log: Log, staged: Staged) -> Any:
+    """The staged files as a Java list of AddFile."""
+    return actions(log.spark).parse(json_lines({"add": add} for add in staged.added))
+
+
+def discard(log: Log, staged: Staged) -> int:
+    """Delete staged files that the log knows nothing of; see `Table.discard`."""
+    files = added_files(log, staged)
+    return _delete(log, [file.absolutePath(log.java) for file in files])
+
+
+def sweep(log: Log, run_id: str) -> int:
+    """Delete every file of a run that the log knows nothing of; returns how many.
+
+    They are found by name, so this also cleans up after a process that died while it wrote.
+    """
+    folder = log.java.dataPath()
+    listed = folder.getFileSystem(log.java.newDeltaHadoopConf()).listFiles(folder, True)
+    found: list[Any] = []
+    while listed.hasNext():
+        path = listed.next().getPath()
+        if str(path.getName()).startswith(file_prefix(run_id)):
+            found.append(path)
+    return _delete(log, found)
+
+
+def _delete(log: Log, paths: list[Any]) -> int:
+    names = [str(path.getName()) for path in paths]
+    # What the log mentions is live, or removed but still needed by older versions.
+    kept = set(str(actions(log.spark).mentioned(log.snapshot(), "\n".join(names))).split("\n")) if names else set[str]()
+    storage = log.java.dataPath().getFileSystem(log.java.newDeltaHadoopConf())
+    return sum(bool(storage.delete(path, False)) for name, path in zip(names, paths, strict=True) if name not in kept)

@@ -1,0 +1,136 @@
+"""The `Table` contract on a Delta table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from pyspark.sql import functions as sf
+
+from oreo_lakehouse.errors import TableError
+from oreo_lakehouse.jvm import error_reason
+from oreo_lakehouse.tables.certificate import quoted
+from oreo_lakehouse.tables.contract import (
+    CommitResult,
+    LayoutCommit,
+    RewritePlan,
+    RowCertificate,
+    Staged,
+    Table,
+    TableIdentity,
+)
+from oreo_lakehouse.tables.delta import committing, features, staging, undoing
+from oreo_lakehouse.tables.delta.actions import actions
+from oreo_lakehouse.tables.delta.indexed import statistics_columns
+from oreo_lakehouse.tables.delta.log import Log, layout_commit, partition_columns, schema_of
+from oreo_lakehouse.tables.delta.statistics import kind_of_type, read_blocks
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from oreo_lakehouse.layouts.blocks import Blocks
+    from oreo_lakehouse.layouts.layout import Layout
+    from oreo_lakehouse.predicates.values import Kind
+
+_SPLITS = {"spark.sql.files.minPartitionNum": "32", "spark.sql.files.maxPartitionBytes": "128MB"}
+"""Spark samples by the place of a row among its splits: the same on every machine, so that a sample is repeatable."""
+
+
+class DeltaTable(Table):
+    """One Delta table, in a catalog or at a path."""
+
+    format: ClassVar[str] = "delta"
+
+    def __init__(self, spark: SparkSession, identity: TableIdentity, log: Log) -> None:
+        super().__init__(spark, identity)
+        self._log = log
+
+    @classmethod
+    def for_name(cls, spark: SparkSession, name: str) -> DeltaTable:
+        """A table in a catalog, named as SQL would name it."""
+        return cls._of(spark, Log.for_name(spark, name))
+
+    @classmethod
+    def for_path(cls, spark: SparkSession, path: str) -> DeltaTable:
+        """The table in a folder."""
+        return cls._of(spark, Log.for_path(spark, path))
+
+    @classmethod
+    def _of(cls, spark: SparkSession, log: Log) -> DeltaTable:
+        uuid = str(log.snapshot().metadata().id())
+        return cls(spark, TableIdentity(uuid, log.sql_name, cls.format, log.location), log)
+
+    def version(self) -> int:
+        return int(self._log.snapshot().version())
+
+    def schema(self) -> dict[str, Kind]:
+        return {field.name: kind_of_type(field.dataType) for field in schema_of(self._log.snapshot()).fields}
+
+    def blocks(self, version: int | None = None) -> Blocks:
+        return read_blocks(self._log, self._log.snapshot(version))
+
+    def sample(self, rows: int, seed: int, columns: Sequence[str] | None = None) -> pa.Table:
+        snapshot = self._log.snapshot()
+        files = self._log.files(snapshot)
+        total = self._rows(files)
+        names = list(columns) if columns is not None else schema_of(snapshot).names
+        with self._log.session(_SPLITS) as session:
+            frame = self._log.read(session, snapshot, actions(self.spark).sorted(files))
+            drawn = frame.select(*[sf.col(quoted(name)) for name in names])
+            try:
+                return (drawn.sample(rows / total, seed) if rows < total else drawn).toArrow()
+            except Exception as error:
+                raise TableError(f"cannot read rows of {self.identity.name}: {error_reason(error)}") from error
+
+    def plan(self, layout: Layout, bid_column: str) -> RewritePlan:
+        snapshot = self._log.snapshot()
+        features.refuse_unsupported(self.identity.name, snapshot)
+        schema = schema_of(snapshot)
+        missing = [name for name in layout.columns if name not in schema.names]
+        if missing:
+            raise TableError(
+                f"{self.identity.name} has no column {missing[0]}, by which {layout.describe()} arranges it."
+            )
+        bid_column, adds = features.resolve_bid_column(self.identity.name, schema, bid_column)
+        listed = statistics_columns(snapshot, tuple(filter(None, (bid_column, *layout.columns))))
+        files = self._log.files(snapshot)
+        count, size, _, _ = actions(self.spark).totals(files)
+        return RewritePlan(
+            table=self.identity,
+            base_version=int(snapshot.version()),
+            layout=layout,
+            bid_column=bid_column,
+            adds_bid_column=adds,
+            rows=self._rows(files),
+            files=int(count),
+            bytes=int(size),
+            partition_columns=partition_columns(snapshot),
+            warnings=features.warnings(snapshot, bid_column, adds, listed),
+        )
+
+    def stage(self, plan: RewritePlan, run_id: str) -> Staged:
+        return staging.stage(self._log, plan, run_id)
+
+    def verify(self, staged: Staged) -> RowCertificate:
+        return staging.verify(self._log, staged)
+
+    def commit(self, staged: Staged, note: dict[str, str]) -> CommitResult:
+        return committing.commit(self._log, staged, note)
+
+    def discard(self, staged: Staged) -> int:
+        return staging.discard(self._log, staged)
+
+    def layout_commits(self) -> list[LayoutCommit]:
+        return [layout_commit(version, time, note) for version, time, note in self._log.notes()]
+
+    def revert(self, commit: LayoutCommit, run_id: str) -> CommitResult:
+        return undoing.revert(self._log, commit, run_id)
+
+    def _rows(self, files: object) -> int:
+        """Rows of files with deletes applied, counted by Spark where the log does not tell."""
+        _, _, rows, silent = actions(self.spark).totals(files)
+        if not silent:
+            return int(rows)
+        with self._log.session() as session:
+            return self._log.read(session, self._log.snapshot(), files).count()

@@ -1,0 +1,247 @@
+"""The behaviour of a table, written once against the contract and run over every format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from lake import BID, Modulo, lay_out, run_id, staged_layout, version_of
+
+from oreo_lakehouse.errors import RollbackError, TableError, UnsupportedTableError, VerificationError
+from oreo_lakehouse.predicates.values import Kind
+from oreo_lakehouse.tables.contract import Conflicted
+
+if TYPE_CHECKING:
+    from lake import Lake
+
+
+def test_a_layout_keeps_every_row_and_makes_one_file_a_block(lake: Lake) -> None:
+    name, table = lake.create()
+    want = lake.certificate(name)
+    before = table.version()
+    plan = table.plan(Modulo(), BID)
+    assert (plan.base_version, plan.rows, plan.files, plan.adds_bid_column) == (before, 400, 4, True)
+    staged = table.stage(plan, run_id())
+    assert staged.certificate == table.verify(staged) == want
+    assert lake.certificate(name) == want
+    version = version_of(table.commit(staged, {}))
+    assert version == table.version() != before
+    assert lake.certificate(name) == want
+    bids = table.blocks().columns[BID]
+    assert sorted(bids.lower) == sorted(bids.upper) == [0, 1, 2, 3]
+    assert lake.sql(f"select * from {name} where {BID} != id % 4 or {BID} is null").count() == 0
+
+
+def test_a_second_layout_replaces_the_first(lake: Lake) -> None:
+    name, table = lake.create()
+    want = lake.certificate(name)
+    lay_out(table)
+    plan = table.plan(Modulo(3), BID)
+    assert not plan.adds_bid_column
+    lay_out(table, Modulo(3))
+    assert lake.certificate(name) == want
+    assert len(table.blocks()) == 3
+
+
+def test_without_a_bid_column_the_schema_stays_as_it_was(lake: Lake) -> None:
+    name, table = lake.create()
+    want, schema = lake.certificate(name), table.schema()
+    lay_out(table, bid_column="")
+    assert lake.certificate(name) == want
+    assert table.schema() == schema
+    assert len(table.blocks()) == 4
+
+
+def test_rows_stay_within_their_table_partition(lake: Lake) -> None:
+    name, table = lake.create(select="id, cast(id % 3 as int), cast(id as string)", clause="partitioned by (v)")
+    want = lake.certificate(name)
+    assert table.plan(Modulo(), BID).partition_columns == ("v",)
+    lay_out(table)
+    assert lake.certificate(name) == want
+    blocks = table.blocks()
+    assert len(blocks) == 12
+    assert (blocks.columns["v"].lower == blocks.columns["v"].upper).all()
+
+
+def test_rows_appended_between_stage_and_commit_are_kept(lake: Lake) -> None:
+    name, table = lake.create()
+    staged = staged_layout(table)
+    lake.sql(f"insert into {name} (id, v, s) values (1000, 1, 'late'), (1001, null, null)")
+    want = lake.certificate(name)
+    version_of(table.commit(staged, {}))
+    assert lake.certificate(name) == want
+    assert want.rows == 402
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "delete from {} where id = 5",
+        "update {} set v = 99 where id = 5",
+        "merge into {} t using (select 5L id) u on t.id = u.id when matched then update set v = 77",
+        "insert overwrite {} (id, v, s) values (1, 1, 'only')",
+    ],
+)
+def test_a_change_of_the_input_between_stage_and_commit_wins(lake: Lake, change: str) -> None:
+    name, table = lake.create()
+    staged = staged_layout(table)
+    lake.sql(change.format(name))
+    want, version = lake.certificate(name), table.version()
+    result = table.commit(staged, {})
+    assert isinstance(result, Conflicted)
+    assert result.reason.endswith(".")
+    assert (lake.certificate(name), table.version()) == (want, version)
+    assert table.discard(staged) == len(staged.paths)
+    assert lake.certificate(name) == want
+
+
+def test_a_second_run_over_the_same_files_loses(lake: Lake) -> None:
+    name, table = lake.create()
+    want = lake.certificate(name)
+    lay_out(table)
+    first, second = staged_layout(table, Modulo(3)), staged_layout(table, Modulo(5))
+    version_of(table.commit(first, {}))
+    assert isinstance(table.commit(second, {}), Conflicted)
+    assert lake.certificate(name) == want
+
+
+def test_committing_the_same_staged_files_again_finds_the_first_commit(lake: Lake) -> None:
+    _, table = lake.create()
+    staged = staged_layout(table)
+    assert version_of(table.commit(staged, {})) == version_of(table.commit(staged, {})) == table.version()
+
+
+def test_staging_alone_changes_nothing_that_readers_see(lake: Lake) -> None:
+    name, table = lake.create()
+    lay_out(table)
+    want, version = lake.certificate(name), table.version()
+    staged = staged_layout(table, Modulo(3))
+    assert (lake.certificate(name), table.version(), len(table.blocks())) == (want, version, 4)
+    assert table.discard(staged) == 3
+    assert table.discard(staged) == 0
+    assert lake.certificate(name) == want
+
+
+def test_files_that_were_committed_are_never_discarded(lake: Lake) -> None:
+    name, table = lake.create()
+    want = lake.certificate(name)
+    staged = staged_layout(table)
+    version_of(table.commit(staged, {}))
+    assert table.discard(staged) == 0
+    lay_out(table, Modulo(3))
+    assert table.discard(staged) == 0
+    assert lake.certificate(name) == want
+    table.revert(table.layout_commits()[0], run_id())
+    assert lake.certificate(name) == want
+
+
+def test_verification_notices_a_lost_file(lake: Lake) -> None:
+    _, table = lake.create()
+    staged = staged_layout(table)
+    with pytest.raises(VerificationError, match="nothing was committed"):
+        table.verify(replace(staged, added=staged.added[1:], paths=staged.paths[1:]))
+
+
+def test_our_commits_are_found_in_the_tables_own_history(lake: Lake) -> None:
+    name, table = lake.create()
+    assert table.layout_commits() == []
+    staged = staged_layout(table)
+    version = version_of(table.commit(staged, {"why": "a test"}))
+    lake.sql(f"insert into {name} (id, v, s) values (1000, 1, 'late')")
+    (found,) = table.layout_commits()
+    assert (found.version, found.layout_id, found.run_id) == (version, staged.layout_id, staged.run_id)
+    assert (found.action, found.base_version) == ("layout", staged.base_version)
+    reverted = version_of(table.revert(found, "undo-1"))
+    assert [(c.version, c.action, c.run_id) for c in table.layout_commits()] == [
+        (reverted, "rollback", "undo-1"),
+        (version, "layout", staged.run_id),
+    ]
+
+
+def test_undoing_a_layout_keeps_rows_appended_since(lake: Lake) -> None:
+    name, table = lake.create()
+    paths = sorted(table.blocks().sizes)
+    lay_out(table)
+    lake.sql(f"insert into {name} (id, v, s) values (1000, 1, 'late')")
+    want = lake.certificate(name)
+    version_of(table.revert(table.layout_commits()[0], run_id()))
+    assert lake.certificate(name) == want
+    assert np.isin(paths, table.blocks().sizes).all()
+    assert len(table.blocks()) == 5
+    lay_out(table, Modulo(3))
+    assert lake.certificate(name) == want
+
+
+def test_undoing_refuses_after_the_layouts_rows_were_changed(lake: Lake) -> None:
+    name, table = lake.create()
+    lay_out(table)
+    lake.sql(f"delete from {name} where id = 7")
+    want = lake.certificate(name)
+    with pytest.raises(RollbackError, match="oreo-maintain"):
+        table.revert(table.layout_commits()[0], run_id())
+    assert lake.certificate(name) == want
+
+
+def test_undoing_refuses_a_layout_that_a_later_one_replaced(lake: Lake) -> None:
+    name, table = lake.create()
+    want = lake.certificate(name)
+    lay_out(table)
+    lay_out(table, Modulo(3))
+    first = table.layout_commits()[1]
+    with pytest.raises(RollbackError):
+        table.revert(first, run_id())
+    version_of(table.revert(table.layout_commits()[0], run_id()))
+    assert lake.certificate(name) == want
+    assert len(table.blocks()) == 4
+
+
+def test_the_schema_names_kinds_by_logical_column(lake: Lake) -> None:
+    columns = "id long, i int, d double, e decimal(20,3), s string, b binary, f boolean, a date, t timestamp"
+    _, table = lake.create(columns=f"{columns}, n timestamp_ntz, l array<int>, m struct<x:int>", rows=0)
+    kinds = [Kind.INTEGER, Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL, Kind.STRING, Kind.BINARY, Kind.BOOLEAN, Kind.DATE]
+    kinds += [Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.OTHER, Kind.OTHER]
+    assert list(table.schema().values()) == kinds
+
+
+def test_a_sample_is_repeatable_and_about_as_large_as_asked(lake: Lake) -> None:
+    _, table = lake.create(rows=4000)
+    drawn = table.sample(400, seed=1)
+    assert drawn.column_names == ["id", "v", "s"]
+    assert 300 < len(drawn) < 500
+    assert len(set(drawn["id"].to_pylist())) == len(drawn)
+    assert table.sample(400, seed=1).equals(drawn)
+    assert not table.sample(400, seed=2).equals(drawn)
+    everything = table.sample(10_000, seed=1, columns=["v", "id"])
+    assert (everything.column_names, len(everything)) == (["v", "id"], 4000)
+    spread = np.histogram(drawn["id"].to_numpy(), bins=4, range=(0, 4000))[0]
+    assert spread.min() > 60
+
+
+def test_blocks_of_an_older_version_are_those_it_had(lake: Lake) -> None:
+    _, table = lake.create(rows=400, files=2)
+    before = table.version()
+    lay_out(table)
+    assert len(table.blocks(before)) == 2
+    assert len(table.blocks()) == 4
+    assert table.blocks(before).total_rows == table.blocks().total_rows == 400
+
+
+def test_a_table_without_rows_can_be_planned_and_read(lake: Lake) -> None:
+    _, table = lake.create(rows=0)
+    assert len(table.blocks()) == 0
+    assert len(table.sample(10, seed=1)) == 0
+    assert table.plan(Modulo(), BID).files == 0
+
+
+def test_a_column_that_is_not_there_is_named(lake: Lake) -> None:
+    _, table = lake.create()
+    with pytest.raises(TableError, match="nothere"):
+        table.plan(Modulo(4, "nothere"), BID)
+
+
+def test_a_bid_column_of_another_type_is_refused(lake: Lake) -> None:
+    _, table = lake.create()
+    with pytest.raises(UnsupportedTableError, match="bid_column"):
+        table.plan(Modulo(), "s")
