@@ -10,6 +10,8 @@ date also counts for the columns that follow that date.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from itertools import count
 from typing import ClassVar
 
 import numpy as np
@@ -21,9 +23,10 @@ from oreo_lakehouse.layouts.nodejudge import CutColumn, NodeJudge
 from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.layouts.skipping import Mode
 from oreo_lakehouse.layouts.tree import Branch, Tree, TreeLayout
+from oreo_lakehouse.predicates.encoded import NULL
 from oreo_lakehouse.predicates.tree import Compare, Op, Predicate
 from oreo_lakehouse.predicates.values import python_value
-from oreo_lakehouse.predicates.workload import Group, Junction, Member, Shape, Test, Workload, places
+from oreo_lakehouse.predicates.workload import Group, Junction, Member, Place, Shape, Test, Workload, places
 
 _MAX_CUTS = 256
 """Cuts of one column that are tried at a node, evenly spread if there are more."""
@@ -59,16 +62,29 @@ def qdtree_layout(
         weights: how much each query counts; by default all the same.
     """
     builder = _Builder(sample, workload, k, mode, np.ones(len(workload)) if weights is None else weights)
-    tree = builder.grow(_Node(np.arange(len(sample)), list(workload.groups)), 0)
+    root = builder.grow()
     names = sorted(builder.gains, key=lambda name: -builder.gains[name])
-    return QdTreeLayout(tuple(names), tree)
+    return QdTreeLayout(tuple(names), root.tree())
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Node:
     rows: npt.NDArray[np.intp]
     groups: list[Group]
     """The queries that reach this node."""
+    depth: int = 0
+    cut: Predicate | None = None
+    sides: tuple[_Node, _Node] | None = None
+
+    def split(self, cut: Predicate, left: npt.NDArray[np.bool_]) -> tuple[_Node, _Node]:
+        sides = tuple(_Node(self.rows[side], self.groups, self.depth + 1) for side in (left, ~left))
+        self.cut, self.sides = cut, (sides[0], sides[1])
+        return self.sides
+
+    def tree(self) -> Tree:
+        if self.cut is None or self.sides is None:
+            return None
+        return Branch(self.cut, self.sides[0].tree(), self.sides[1].tree())
 
 
 @dataclass(frozen=True)
@@ -87,40 +103,80 @@ class _Builder:
     def __init__(
         self, sample: Sample, workload: Workload, k: int, mode: Mode, weights: npt.NDArray[np.float64]
     ) -> None:
-        self.weights = weights
+        self.sample, self.workload, self.k, self.weights = sample, workload, k, weights
         self.mode: Mode = mode
         self.smallest = max(1, int(_MIN_LEAF * len(sample) / max(1, k)))
         self.gains: dict[str, float] = {}
-        self.columns: dict[tuple[str, object], CutColumn] = {}
-        used: dict[tuple[str, object], set[int]] = {}
+        self.columns: dict[Place, CutColumn] = {}
+        used: dict[Place, set[int]] = {}
         for group in workload.groups:
             _collect(group, used)
         for place, cuts in used.items():
             column = sample.rows.column(place[0])
             if column is not None and column.kind is place[1]:
-                literals = workload.literals[place[0], column.kind]
+                literals = workload.literals[place]
                 located = np.append(positions(literals, column.values), 2 * len(literals) + 1).astype(np.int32)
                 self.columns[place] = CutColumn(
-                    (place[0], column.kind), literals, located[column.ranks], np.array(sorted(cuts), np.int32)
+                    place, literals, located[column.ranks], np.array(sorted(cuts), np.int32)
                 )
 
-    def grow(self, node: _Node, depth: int) -> Tree:
-        if len(node.rows) < 2 * self.smallest or depth >= _MAX_DEPTH:
+    def grow(self) -> _Node:
+        """Split the node with the greatest gain, until there are k leaves or no cut gains anything."""
+        root = _Node(np.arange(len(self.sample)), list(self.workload.groups))
+        leaves, order = [root], count()
+        queue: list[tuple[float, int, _Node, _Cut]] = []
+        fresh = [root]
+        while True:
+            for node in fresh:
+                cut = self._choose(node)
+                if cut is not None:
+                    heappush(queue, (-cut.gain, next(order), node, cut))
+            if not queue or len(leaves) >= self.k:
+                break
+            _, _, node, cut = heappop(queue)
+            name = cut.column.place[0]
+            self.gains[name] = self.gains.get(name, 0.0) + cut.gain
+            fresh = list(node.split(cut.predicate(), cut.column.located[node.rows] <= cut.position))
+            leaves.remove(node)
+            leaves += fresh
+        self._fill(leaves)
+        return root
+
+    def _fill(self, leaves: list[_Node]) -> None:
+        """Halve the largest leaves that no query's cut divides, so that files keep a sensible size."""
+        names = sorted({place[0] for place in self.columns}, key=lambda name: (-self.gains.get(name, 0.0), name))
+        queue = [(-len(leaf.rows), number, leaf) for number, leaf in enumerate(leaves)]
+        heapify(queue)
+        number = len(queue)
+        while queue and number < self.k:
+            for side in self._halves(heappop(queue)[2], names):
+                heappush(queue, (-len(side.rows), number, side))
+                number += 1
+            number -= 1
+
+    def _halves(self, node: _Node, names: list[str]) -> tuple[_Node, ...]:
+        for name in names if len(node.rows) >= 2 * self.smallest and node.depth < _MAX_DEPTH else ():
+            column = self.sample.rows.column(name)
+            if column is None:
+                continue
+            ranks = column.ranks[node.rows]
+            known = ranks != NULL
+            middle = int(np.median(ranks[known])) if known.any() else 0
+            left = known & (ranks < middle)
+            if self.smallest <= left.sum() <= len(ranks) - self.smallest:
+                self.gains.setdefault(name, 0.0)
+                return node.split(Compare(name, Op.LT, column.kind, column.value(middle)), left)
+        return ()
+
+    def _choose(self, node: _Node) -> _Cut | None:
+        """The cut by which the node's queries skip the most rows."""
+        if len(node.rows) < 2 * self.smallest or node.depth >= _MAX_DEPTH:
             return None
         judge = NodeJudge(list(self.columns.values()), node.rows, self.mode)
-        groups = [g for g in (_reaching(group, judge) for group in node.groups) if len(g.queries)]
-        cut = max(
-            (found for column in self.columns.values() if (found := self._best(column, judge, groups)) is not None),
-            key=lambda cut: cut.gain,
-            default=None,
-        )
-        if cut is None or cut.gain <= 0:
-            return None
-        name = cut.column.place[0]
-        self.gains[name] = self.gains.get(name, 0.0) + cut.gain
-        left = cut.column.located[node.rows] <= cut.position
-        sides = _Node(node.rows[left], groups), _Node(node.rows[~left], groups)
-        return Branch(cut.predicate(), self.grow(sides[0], depth + 1), self.grow(sides[1], depth + 1))
+        node.groups = [g for g in (_reaching(group, judge) for group in node.groups) if len(g.queries)]
+        found = [cut for column in self.columns.values() if (cut := self._best(column, judge, node.groups)) is not None]
+        best = max(found, key=lambda cut: cut.gain, default=None)
+        return best if best is not None and best.gain > 0 else None
 
     def _best(self, column: CutColumn, judge: NodeJudge, groups: list[Group]) -> _Cut | None:
         """The cut of this column by which the node's queries skip the most rows."""
@@ -148,7 +204,7 @@ def _reaching(group: Group, judge: NodeJudge) -> Group:
     return group if reach.all() else group.take(np.flatnonzero(reach))
 
 
-def _collect(group: Group, used: dict[tuple[str, object], set[int]]) -> None:
+def _collect(group: Group, used: dict[Place, set[int]]) -> None:
     """The positions at which the group's literals can be told apart: before a literal (2c) or after it (2c + 1)."""
     slots = iter(group.slots)
     todo: list[Shape] = [group.shape]

@@ -64,6 +64,8 @@ def encode_column(column: pa.ChunkedArray | pa.Array) -> EncodedColumn:
     """
     chunk = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     kind = kind_of(chunk.type)
+    if pa.types.is_string_view(chunk.type) or pa.types.is_binary_view(chunk.type):
+        chunk = chunk.cast(pa.large_string() if kind is Kind.STRING else pa.large_binary())  # views have few kernels
     if not pa.types.is_dictionary(chunk.type):
         chunk = chunk.dictionary_encode()
     values, value_is_null = encode(chunk.dictionary)

@@ -79,8 +79,10 @@ def kind_of(arrow_type: pa.DataType) -> Kind:
         (types.is_decimal, Kind.DECIMAL),
         (types.is_string, Kind.STRING),
         (types.is_large_string, Kind.STRING),
+        (types.is_string_view, Kind.STRING),
         (types.is_binary, Kind.BINARY),
         (types.is_large_binary, Kind.BINARY),
+        (types.is_binary_view, Kind.BINARY),
         (types.is_fixed_size_binary, Kind.BINARY),
         (types.is_date, Kind.DATE),
     ):

@@ -64,27 +64,35 @@ class StateSpace:
         self.mode: Mode = mode
         self.columns = None if columns is None else sorted(columns)
         self._sources: dict[str, CostSource] = {}
+        self._known: dict[str, CostSource] = {}
 
-    def __contains__(self, state: str) -> bool:
-        return state in self._sources
+    @property
+    def known(self) -> dict[str, CostSource]:
+        """Every state there ever was."""
+        return self._known
 
     def source_of(self, layout: Layout) -> BlockCosts:
         """The costs of a layout that is not (yet) a state."""
         return BlockCosts(self.stream, self.sample.blocks(layout, self.columns), self.mode)
 
     def add(self, state: str, source: CostSource) -> None:
-        self._sources[state] = source
+        self._sources[state] = self._known[state] = source
 
     def add_blocks(self, state: str, blocks: Blocks) -> None:
         """A state whose real block metadata is known."""
-        self._sources[state] = BlockCosts(self.stream, blocks, self.mode)
+        self.add(state, BlockCosts(self.stream, blocks, self.mode))
 
     def remove(self, state: str) -> None:
+        """It is no state any more; what it costs stays known, since a table may still be in it."""
         del self._sources[state]
 
     def costs(self, state: str, queries: Any) -> Costs:
         """The service costs of some queries of the stream in one state."""
         return self._sources[state].costs(queries)
+
+    def cost(self, state: str, query: int) -> float:
+        """One query's service cost in one state, which may have been evicted since."""
+        return self._known[state].cost(query)
 
     def at(self, query: int, states: Iterable[str]) -> dict[str, float]:
         """One query's service cost in each state."""
