@@ -171,10 +171,14 @@ def _scan(spark: SparkSession, table: str, focus: Focus) -> Scanned:
         frame: Any = spark.sql(f"SELECT count(*), sum(price * quantity) FROM {table} WHERE {condition}")
         frame.collect()
         plan = frame._jdf.queryExecution().executedPlan()
-        leaves = (plan.executedPlan() if plan.getClass().getSimpleName() == "AdaptiveSparkPlanExec" else plan).collectLeaves()
+        leaves = (
+            plan.executedPlan() if plan.getClass().getSimpleName() == "AdaptiveSparkPlanExec" else plan
+        ).collectLeaves()
         for i in range(leaves.size()):
             metrics = leaves.apply(i).metrics()
-            for place, keys in enumerate((("numFiles", "resultDataFiles"), ("numOutputRows",), ("filesSize", "totalDataFileSize"))):
+            for place, keys in enumerate(
+                (("numFiles", "resultDataFiles"), ("numOutputRows",), ("filesSize", "totalDataFileSize"))
+            ):
                 found = [metrics.get(key) for key in keys]
                 totals[place] += sum(float(metric.get().value()) for metric in found if metric.isDefined())
     return Scanned(*(total / TRIED for total in totals))

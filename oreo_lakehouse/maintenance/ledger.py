@@ -38,7 +38,8 @@ class Ledger:
             return
         now = datetime.now(UTC)
         text = "".join(
-            json.dumps({"kind": kind, "time": now.isoformat(), "run": run, "facts": facts}, separators=(",", ":")) + "\n"
+            json.dumps({"kind": kind, "time": now.isoformat(), "run": run, "facts": facts}, separators=(",", ":"))
+            + "\n"
             for kind, facts in lines
         )
         base = f"{self._folder}/{now:%Y%m%dT%H%M%S%f}-{run}"

@@ -14,7 +14,7 @@ from oreo_lakehouse.jvm import error_reason, java_class
 from oreo_lakehouse.tables.contract import CommitResult, LayoutCommit
 from oreo_lakehouse.tables.delta.actions import actions
 from oreo_lakehouse.tables.delta.committing import attempt
-from oreo_lakehouse.tables.delta.log import ACTION, BASE, LAYOUT, RUN, Log, configuration
+from oreo_lakehouse.tables.delta.log import ACTION, BASE, LAYOUT, RUN, UNDONE_RUN, Log, configuration
 
 MARGIN_SECONDS = 3600
 """A VACUUM that runs just now may delete files whose retention ends within this time."""
@@ -50,6 +50,7 @@ def revert(log: Log, commit: LayoutCommit, run_id: str) -> CommitResult:
         RUN: run_id,
         ACTION: "rollback",
         BASE: str(now.version()),
+        UNDONE_RUN: commit.run_id,
         "oreo.undone-version": str(commit.version),
     }
     return attempt(log, now, ours, olds, message)
