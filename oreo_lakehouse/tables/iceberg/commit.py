@@ -56,19 +56,19 @@ def commit_swap(spark: SparkSession, files: Any, load: Callable[[], Any], swap: 
         except OreoError as error:
             if certain:
                 raise
-            return Unknown(f"{reason}; then {error}")
+            return Unknown(f"{reason}; then: {error}")
         landed = find_run(files, table, swap.run_id)
         if landed is not None:
             return Committed(landed)
         current = table.currentSnapshot()
         if current is None:
-            return Conflicted("the table was emptied")
+            return Conflicted("the table was emptied.")
         if base["format-version"] < 3 <= table.operations().current().formatVersion():
-            return Conflicted("the table was upgraded to format version 3, whose row lineage the new files lack")
+            return Conflicted("the table was upgraded to format version 3, whose row lineage the new files lack.")
         obstacle = files.obstacle(table, current.snapshotId(), removed, incoming)
         if obstacle is not None:
             # The table has moved on, so an earlier attempt that is still under way cannot land any more.
-            return Conflicted(str(obstacle))
+            return Conflicted(f"{obstacle}.")
         if attempt == ATTEMPTS:
             break
         try:
@@ -76,4 +76,4 @@ def commit_swap(spark: SparkSession, files: Any, load: Callable[[], Any], swap: 
         except Exception as error:
             reason = f"{error_class(error).rpartition('.')[2]}: {error_reason(error)}"
             certain = certain and error_class(error).endswith(_NOT_LANDED)
-    return Conflicted(reason) if certain else Unknown(reason)
+    return Conflicted(f"{reason}.") if certain else Unknown(f"{reason}.")

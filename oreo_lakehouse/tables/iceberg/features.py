@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from oreo_lakehouse.errors import UnsupportedTableError
+from oreo_lakehouse.errors import TableError, UnsupportedTableError
 from oreo_lakehouse.jvm import jvm
+from oreo_lakehouse.tables.iceberg.handle import schema_of
 from oreo_lakehouse.tables.iceberg.schema import columns_of, types_in
 
 if TYPE_CHECKING:
@@ -30,34 +31,46 @@ def refuse_unsupported(spark: SparkSession, name: str, table: Any, bid_column: s
     if version not in FORMAT_VERSIONS:
         raise UnsupportedTableError(
             f"{name} has Iceberg format version {version}; this release knows {FORMAT_VERSIONS[0]} to "
-            f"{FORMAT_VERSIONS[-1]}: upgrade oreo-lakehouse"
+            f"{FORMAT_VERSIONS[-1]}: upgrade oreo-lakehouse."
         )
     for key in _WAP:
         if spark.conf.get(key, None):
             raise UnsupportedTableError(
                 f"this session writes {name} through write-audit-publish ({key} is set), where reads and commits see "
-                f"different snapshots: unset {key} and run again"
+                f"different snapshots: unset {key} and run again."
             )
     properties = dict(table.properties())
     if properties.get("encryption.key-id"):
         raise UnsupportedTableError(
-            f"{name} is encrypted (encryption.key-id), and its file keys would not survive a rewrite"
+            f"{name} is encrypted (encryption.key-id), and its file keys would not survive a rewrite."
         )
     if properties.get("write.format.default", "parquet").lower() == "avro":
         raise UnsupportedTableError(
             f"{name} writes Avro, whose files have no column bounds, so no layout could skip any: set "
-            "write.format.default to parquet, and the next rewrite converts it"
+            "write.format.default to parquet, and the next rewrite converts it."
         )
-    schema = _schema(spark, table)
+    schema = schema_of(spark, table)
     untested = sorted(types_in(schema) & set(_UNTESTED_TYPES))
     if untested:
-        raise UnsupportedTableError(f"{name} has columns of type {', '.join(untested)}, which is not supported yet")
+        raise UnsupportedTableError(f"{name} has columns of type {', '.join(untested)}, which is not supported yet.")
     column = next((c for c in columns_of(schema) if c.name.lower() == bid_column.lower()), None)
     if bid_column and column is not None and (column.name != bid_column or column.type != "int"):
         raise UnsupportedTableError(
             f"{name} has a column {column.name!r} of type {column.type} that is not ours: set bid_column to another "
-            "name"
+            "name."
         )
+
+
+def refuse_unknown_columns(spark: SparkSession, name: str, table: Any, wanted: Sequence[str]) -> None:
+    """A layout made for another schema.
+
+    Raises:
+        TableError: the table has no such column.
+    """
+    known = [column.name for column in columns_of(schema_of(spark, table))]
+    for column in wanted:
+        if column not in known:
+            raise TableError(f"{name} has no column {column!r}, which the layout needs; it has {', '.join(known)}.")
 
 
 def warnings_of(spark: SparkSession, name: str, table: Any, layout_columns: Sequence[str]) -> tuple[str, ...]:
@@ -66,21 +79,21 @@ def warnings_of(spark: SparkSession, name: str, table: Any, layout_columns: Sequ
     if table.operations().getClass().getSimpleName() == "HadoopTableOperations":
         found.append(
             f"{name} is in a hadoop catalog, which can lose commits when two processes write at once: move it to a "
-            "JDBC, REST or Hive catalog"
+            "JDBC, REST or Hive catalog."
         )
     modes = jvm(spark).org.apache.iceberg.MetricsConfig.forTable(table)
     blind = [c for c in layout_columns if str(modes.columnMode(c).toString()) in ("none", "counts")]
     if blind:
         found.append(
             f"{name} keeps no bounds for {', '.join(blind)} (write.metadata.metrics.*), so engines cannot skip by "
-            "them: ALTER TABLE … SET TBLPROPERTIES ('write.metadata.metrics.column.…' = 'truncate(16)')"
+            "them: ALTER TABLE … SET TBLPROPERTIES ('write.metadata.metrics.column.…' = 'truncate(16)')."
         )
     return tuple(found)
 
 
 def partition_columns(spark: SparkSession, table: Any) -> tuple[str, ...]:
     """The columns behind the current partition fields, where sorting by the column sorts the field too."""
-    names = {column.id: column.name for column in columns_of(_schema(spark, table))}
+    names = {column.id: column.name for column in columns_of(schema_of(spark, table))}
     fields = _spec(spark, table)["fields"]
     ordered = [f for f in fields if not f["transform"].startswith(("bucket", "void"))]
     return tuple(dict.fromkeys(names[f["source-id"]] for f in ordered if f["source-id"] in names))
@@ -95,10 +108,6 @@ def is_clustered_by_sort(spark: SparkSession, table: Any) -> bool:
 def bid_metrics_property(bid_column: str) -> str:
     """Iceberg keeps bounds for the first 100 columns only; this table property is for a BID column behind them."""
     return f"write.metadata.metrics.column.{bid_column}"
-
-
-def _schema(spark: SparkSession, table: Any) -> Mapping[str, Any]:
-    return json.loads(jvm(spark).org.apache.iceberg.SchemaParser.toJson(table.schema()))
 
 
 def _spec(spark: SparkSession, table: Any) -> Mapping[str, Any]:

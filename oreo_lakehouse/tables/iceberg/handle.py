@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,11 @@ def load(spark: SparkSession, name: str) -> Any:
     return table
 
 
+def schema_of(spark: SparkSession, table: Any) -> dict[str, Any]:
+    """The table's current schema in Iceberg's JSON form."""
+    return json.loads(jvm(spark).org.apache.iceberg.SchemaParser.toJson(table.schema()))
+
+
 def java_files(spark: SparkSession) -> Any:
     """The compiled `IcebergFiles`, once a Spark application."""
     application: str = spark.sparkContext.applicationId
@@ -45,9 +51,9 @@ def java_files(spark: SparkSession) -> Any:
 def _explained(name: str, error: Exception) -> TableError:
     kind, reason = error_class(error).rpartition(".")[2], error_reason(error)
     if kind == "NotFoundException":
-        return TableError(f"the metadata of {name} is missing: {reason}; restore it or register the table again")
+        return TableError(f"the metadata of {name} is missing: {reason}; restore it or register the table again.")
     if kind.startswith("NoSuch") or kind == "CatalogNotFoundException":
-        return TableNotFoundError(f"there is no table {name}: {reason}; check the name and the catalog's settings")
+        return TableNotFoundError(f"there is no table {name}: {reason}; check the name and the catalog's settings.")
     if kind in ("ClassCastException", "IllegalArgumentException", "ParseException"):
-        return NotATableError(f"{name} is not an Iceberg table: {reason}; name a table as catalog.namespace.table")
-    return TableError(f"{name} could not be loaded: {kind}: {reason}; check the catalog and try again")
+        return NotATableError(f"{name} is not an Iceberg table: {reason}; name a table as catalog.namespace.table.")
+    return TableError(f"{name} could not be loaded: {kind}: {reason}; check the catalog and try again.")

@@ -96,7 +96,7 @@ def read_entries(snapshot: dict[str, Any], read: ReadBytes) -> Iterator[Manifest
     if location is None:
         raise TableError(
             "a snapshot lists its manifests in the way of Iceberg releases before 0.8: append to the table once with "
-            "a recent release, which rewrites the list"
+            "a recent release, which rewrites the list."
         )
     try:
         manifests = list(read_manifest_list(_opened(_content(location, read, "manifest list"))))
@@ -148,16 +148,16 @@ def _content(location: str, read: ReadBytes, what: str) -> bytes:
     except FileNotFoundError as error:
         raise TableError(
             f"the table's {what} {location} is missing: something other than Iceberg deleted it; restore it, or "
-            "register the table again at an older metadata file"
+            "register the table again at an older metadata file."
         ) from error
     except OSError as error:
-        raise TableError(f"cannot read the table's {what} {location}: {error.strerror or error}") from error
+        raise TableError(f"cannot read the table's {what} {location}: {error.strerror or error}.") from error
 
 
 def _damaged(what: str, location: str) -> str:
     return (
         f"the table's {what} {location} is damaged: restore it from a copy, or roll the table back to a snapshot "
-        "that does not use it"
+        "that does not use it."
     )
 
 

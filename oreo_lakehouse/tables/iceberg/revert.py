@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from oreo_lakehouse.tables.contract import LayoutCommit
 
-_FALLBACK = "instead, let oreo-maintain move the table forward to another layout, or keep this one: its rows are right"
+_FALLBACK = "instead, let oreo-maintain move the table forward to another layout, or keep this one: its rows are right."
 
 
 def inverse_of(spark: SparkSession, files: Any, name: str, table: Any, commit: LayoutCommit, run_id: str) -> Swap:

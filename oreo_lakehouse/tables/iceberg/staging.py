@@ -113,7 +113,7 @@ def refuse_stray_append(spark: SparkSession, files: Any, table: Any, staged: Sta
         if len(visible):
             raise VerificationError(
                 f"the staged write of run {staged.run_id} became visible as an append of {len(visible)} files, which "
-                "doubles rows: roll the table back to the snapshot before it, and report this"
+                "doubles rows: roll the table back to the snapshot before it, and report this."
             )
 
 
@@ -130,7 +130,7 @@ def read_back(spark: SparkSession, files: Any, table: Any, staged: Staged) -> Ro
     if found != staged.certificate:
         raise VerificationError(
             f"the staged files hold {found.rows} rows with checksum {found.checksum}, the table's rows were "
-            f"{staged.certificate.rows} with checksum {staged.certificate.checksum}: nothing was committed"
+            f"{staged.certificate.rows} with checksum {staged.certificate.checksum}: nothing was committed."
         )
     return found
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pyspark.sql import functions as sf
 
 from oreo_lakehouse.errors import TableError, UnsupportedTableError
-from oreo_lakehouse.jvm import java_list, java_session, jvm
+from oreo_lakehouse.jvm import java_list, java_session
 from oreo_lakehouse.tables.certificate import quoted
 from oreo_lakehouse.tables.contract import (
     CommitResult,
@@ -21,8 +21,13 @@ from oreo_lakehouse.tables.contract import (
     TableIdentity,
 )
 from oreo_lakehouse.tables.iceberg.commit import Swap, commit_swap
-from oreo_lakehouse.tables.iceberg.features import partition_columns, refuse_unsupported, warnings_of
-from oreo_lakehouse.tables.iceberg.handle import java_files, load
+from oreo_lakehouse.tables.iceberg.features import (
+    partition_columns,
+    refuse_unknown_columns,
+    refuse_unsupported,
+    warnings_of,
+)
+from oreo_lakehouse.tables.iceberg.handle import java_files, load, schema_of
 from oreo_lakehouse.tables.iceberg.history import layout_commits, layout_summary
 from oreo_lakehouse.tables.iceberg.manifests import is_local, read_entries, read_local, read_metadata
 from oreo_lakehouse.tables.iceberg.revert import inverse_of
@@ -61,7 +66,7 @@ class IcebergTable(Table):
         last = str(parsed.last())
         if not str(table.name()).endswith(last):
             raise UnsupportedTableError(
-                f"{name} means the branch, tag or snapshot {last!r}; layouts are committed to main only: name the table"
+                f"{name} means the branch, tag or snapshot {last!r}, but layouts go to the main branch: name the table."
             )
         return cls(spark, TableIdentity(str(table.uuid()), name, cls.format, str(table.location())))
 
@@ -69,8 +74,7 @@ class IcebergTable(Table):
         return _current(self._load())
 
     def schema(self) -> dict[str, Kind]:
-        schema = json.loads(jvm(self.spark).org.apache.iceberg.SchemaParser.toJson(self._load().schema()))
-        return {column.name: column.kind for column in columns_of(schema)}
+        return {column.name: column.kind for column in columns_of(schema_of(self.spark, self._load()))}
 
     def blocks(self, version: int | None = None) -> Blocks:
         table = self._load()
@@ -83,7 +87,7 @@ class IcebergTable(Table):
             return blocks_of(metadata, [])
         snapshot = next((s for s in metadata.get("snapshots", []) if s["snapshot-id"] == wanted), None)
         if snapshot is None:
-            raise TableError(f"{self.identity.name} has no snapshot {wanted}: it has expired, or never was there")
+            raise TableError(f"{self.identity.name} has no snapshot {wanted}: it has expired, or never was there.")
         return blocks_of(metadata, read_entries(snapshot, read))
 
     def sample(self, rows: int, seed: int, columns: Sequence[str] | None = None) -> pa.Table:
@@ -102,10 +106,10 @@ class IcebergTable(Table):
     def plan(self, layout: Layout, bid_column: str) -> RewritePlan:
         table, name = self._load(), self.identity.name
         refuse_unsupported(self.spark, name, table, bid_column)
+        refuse_unknown_columns(self.spark, name, table, layout.columns)
         base, files = _current(table), java_files(self.spark)
-        if base == -1:
-            raise UnsupportedTableError(f"{name} has no snapshot yet, so there is nothing to lay out")
-        rows, size, count, _ = json.loads(files.totals(files.plan(table, base, False)))
+        tasks = [] if base == -1 else files.plan(table, base, False)
+        rows, size, count, _ = json.loads(files.totals(tasks)) if len(tasks) else (0, 0, 0, 0)
         return RewritePlan(
             table=self.identity,
             base_version=base,
@@ -120,6 +124,8 @@ class IcebergTable(Table):
         )
 
     def stage(self, plan: RewritePlan, run_id: str) -> Staged:
+        if plan.files == 0:
+            raise TableError(f"{self.identity.name} has no files in version {plan.base_version}: nothing to lay out.")
         table = self._load()
         if plan.bid_column:
             add_bid_column(self.spark, table, plan.bid_column)
@@ -149,7 +155,7 @@ class IcebergTable(Table):
     def _load(self) -> Any:
         table = load(self.spark, self.identity.name)
         if str(table.uuid()) != self.identity.uuid:
-            raise TableError(f"{self.identity.name} was dropped and created again meanwhile: start over")
+            raise TableError(f"{self.identity.name} was dropped and created again meanwhile: start over.")
         return table
 
 
