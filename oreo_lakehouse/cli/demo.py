@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table as Grid
 from rich.text import Text
 
-from oreo_lakehouse.cli.demo_data import DAYS, FIRST_DAY, Focus, foci, orders, write_history
+from oreo_lakehouse.cli.demo_data import DAYS, FIRST_DAY, Focus, foci, orders, query, write_history
 from oreo_lakehouse.cli.frame import running_spark
 from oreo_lakehouse.config import Config, load_config
 from oreo_lakehouse.errors import ConfigError
@@ -119,6 +119,10 @@ class _Shares:
     def chapter(self, number: int) -> None:
         self._chapter = number
 
+    def of(self, title: str) -> Progress:
+        """The progress of what is done under this title."""
+        return lambda step, share=None: self(f"{title}: {step}", share)
+
     def __call__(self, step: str, share: float | None = None) -> None:
         self._progress(step, self._base + (self._chapter + (share or 0) * 0.9) / self._steps)
 
@@ -144,9 +148,7 @@ def _play(
         write_history(log, focus, table, FIRST_DAY + timedelta(days=DAYS + number))
         import_queries(spark, name, [str(log)], config)
         before = _scan(spark, table, focus)
-        outcome = maintain(
-            spark, name, config, progress=lambda step, share: progress(f"{fmt}: {focus.title}: {step}", share)
-        )
+        outcome = maintain(spark, name, config, progress=progress.of(f"{fmt}: {focus.title}"))
         after = _scan(spark, table, focus) if outcome.decision == "move" else before
         chapters.append(Chapter(focus, outcome, before, after))
     return Story(fmt, name, chapters, certified, certify(spark.table(table), [config.bid_column]))
@@ -168,7 +170,7 @@ def _scan(spark: SparkSession, table: str, focus: Focus) -> Scanned:
     totals = [0.0, 0.0, 0.0]
     step = len(focus.queries) // TRIED
     for condition in focus.queries[::step][:TRIED]:
-        frame: Any = spark.sql(f"SELECT count(*), sum(price * quantity) FROM {table} WHERE {condition}")
+        frame: Any = spark.sql(query(table, condition))
         frame.collect()
         plan = frame._jdf.queryExecution().executedPlan()
         leaves = (

@@ -53,7 +53,7 @@ def orders(spark: SparkSession, rows: int, files: int) -> DataFrame:
 
 def foci(seed: int = 7) -> list[Focus]:
     """Four foci, so the interest shifts three times; the first one suits the order in which orders arrive."""
-    draw = random.Random(seed)
+    draw = random.Random(seed)  # noqa: S311 - a demo's queries are no secret
 
     def days(width: int) -> str:
         start = FIRST_DAY + timedelta(days=draw.randrange(DAYS - width))
@@ -78,12 +78,18 @@ def foci(seed: int = 7) -> list[Focus]:
     return [Focus(title, [make() for _ in range(QUERIES_PER_FOCUS)]) for title, make in makers]
 
 
+def query(table: str, condition: str) -> str:
+    """What the shop's people ask, over the rows that they are interested in."""
+    return f"SELECT count(*), sum(price * quantity) FROM {table} WHERE {condition}"  # noqa: S608 - both are ours
+
+
 def write_history(file: Path, focus: Focus, table: str, start: datetime) -> None:
     """The focus as a query log, a query every minute, in the form that `oreo history import` reads."""
     with file.open("w") as log:
         for minute, condition in enumerate(focus.queries):
             entry = {
-                "statement_text": f"SELECT count(*), sum(price * quantity) FROM {table} WHERE {condition}",
+                "statement_text": query(table, condition),
                 "start_time": (start + timedelta(minutes=minute)).isoformat(),
+                "time_zone": "UTC",
             }
             log.write(json.dumps(entry) + "\n")

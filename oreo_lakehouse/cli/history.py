@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -33,7 +34,8 @@ def history() -> None:
 def import_files(
     table: TableArgument,
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="JSONL, CSV or Parquet, also gzipped.")],
-    dialect: Annotated[str, typer.Option(help="SQL dialect of the statements, as sqlglot names it.")] = "spark",
+    dialect: Annotated[str, typer.Option(help="SQL dialect of the statements; by default Spark's.")] = "",
+    time_zone: Annotated[str | None, typer.Option(help="Zone of the sessions, such as UTC or Europe/Berlin.")] = None,
     as_json: JsonOption = False,
     config: ConfigOption = None,
     master: MasterOption = None,
@@ -41,8 +43,8 @@ def import_files(
     """Add queries from a log. Each entry needs statement_text and start_time; nothing in it is ever executed."""
     chosen = settings(config, master)
     with running_spark(chosen) as (spark, progress):
-        summary = import_queries(spark, table, files, chosen, dialect=dialect, progress=progress)
+        summary = import_queries(spark, table, files, chosen, dialect=dialect, time_zone=time_zone, progress=progress)
     if as_json:
-        typer.echo(json.dumps(summary.to_json()))
+        typer.echo(json.dumps({"table": table, **asdict(summary)}))
     else:
         console.show_import(table, summary)

@@ -21,10 +21,22 @@ def import_queries(
     config: Config | None = None,
     *,
     fmt: str = "auto",
-    dialect: str = "spark",
+    dialect: str = "",
+    time_zone: str | None = None,
     progress: Progress = silent,
 ) -> ImportSummary:
     """Add the queries in `files` that read `table` to its history; running it again adds nothing twice.
+
+    Args:
+        spark: a session that can read the table.
+        table: as in SQL, or a path.
+        files: JSON lines, CSV or Parquet, also gzipped, with `statement_text` and `start_time`.
+        config: settings; by default those that `load_config()` finds.
+        fmt: whose names the files' fields have; `auto` finds out.
+        dialect: of the SQL; by default what the statements or their format say, then Spark's.
+        time_zone: of the sessions that ran them, where a statement does not say; without it, literal times are taken
+            as known to within a day.
+        progress: told how far it is.
 
     Raises:
         HistoryError: a file cannot be read or is not in a known form.
@@ -35,10 +47,11 @@ def import_queries(
     identity = dossier.table.identity
     return import_history(
         dossier.history,
-        (table, identity.name, f"delta.`{identity.location}`"),
+        (identity.name, identity.location),
         dossier.table.schema(),
         files,
         progress=lambda share: progress("reading the query log", share),
         fmt=fmt,
         dialect=dialect,
+        time_zone=time_zone,
     )

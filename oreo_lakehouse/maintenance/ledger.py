@@ -48,7 +48,7 @@ class Ledger:
                 return
 
     def lines(self, kinds: Iterable[str] | None = None) -> list[LedgerLine]:
-        """All lines, oldest first, or those of these kinds. A damaged line is passed over; it does not hide the others."""
+        """All lines, oldest first, or those of these kinds. A damaged line is passed over and hides no other."""
         wanted = None if kinds is None else set(kinds)
         found: list[LedgerLine] = []
         for entry in self._store.entries(self._folder):

@@ -12,6 +12,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from oreo_lakehouse.history.importing import ImportSummary
     from oreo_lakehouse.maintenance.outcome import Outcome
     from oreo_lakehouse.maintenance.progress import Progress as ProgressCallback
     from oreo_lakehouse.maintenance.rollback import RolledBack
@@ -144,3 +145,22 @@ def show_status(status: TableStatus) -> None:
             ("store", status.store),
         ],
     )
+
+
+def show_import(table: str, summary: ImportSummary) -> None:
+    """What became of a query log."""
+    rows = [
+        ("read", f"{summary.read:,} statements"),
+        ("imported", f"{summary.imported:,} scans of the table, {summary.known_before:,} were known before"),
+    ]
+    if summary.relaxed or summary.unknown:
+        rows.append(
+            ("understood", f"{summary.relaxed:,} in part, {summary.unknown:,} not at all: taken as reading more")
+        )
+        rows += [("", f"{count:,} x {reason}") for reason, count in summary.reasons.most_common(3)]
+    if summary.other_tables or summary.not_queries:
+        rows.append(("skipped", f"{summary.other_tables:,} about other tables, {summary.not_queries:,} not queries"))
+    if summary.rejected:
+        rows.append(("rejected", f"{summary.rejected:,} lines that could not be read"))
+        rows += [("", fault) for fault in summary.faults[:3]]
+    facts(f"query history of {table}", rows)

@@ -22,6 +22,7 @@ from oreo_lakehouse.tables.contract import LayoutCommit
 from oreo_lakehouse.tables.delta.actions import actions
 
 LAYOUT, RUN, ACTION, BASE = "oreo.layout-id", "oreo.run-id", "oreo.action", "oreo.base-version"
+UNDONE_RUN = "oreo.layout-run-id"
 _NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 _FILE_PREFIX = "spark.databricks.delta.testOnly.dataFileNamePrefix"
 _SAFE = {
@@ -143,7 +144,15 @@ class Log:
 
 def layout_commit(version: int, time: datetime, note: Mapping[str, str]) -> LayoutCommit:
     """A commit of ours as the contract describes it."""
-    return LayoutCommit(version, note[LAYOUT], note.get(RUN, ""), time, note.get(ACTION, "layout"), int(note[BASE]))
+    return LayoutCommit(
+        version=version,
+        layout_id=note[LAYOUT],
+        run_id=note.get(RUN, ""),
+        time=time,
+        action=note.get(ACTION, "layout"),
+        base_version=int(note[BASE]),
+        layout_run_id=note.get(UNDONE_RUN, ""),
+    )
 
 
 def schema_of(snapshot: Any) -> StructType:

@@ -21,9 +21,10 @@ from oreo_lakehouse.tables.contract import (
 )
 from oreo_lakehouse.tables.delta import committing, features, staging, undoing
 from oreo_lakehouse.tables.delta.actions import actions
+from oreo_lakehouse.tables.delta.fileblocks import kind_of_type
 from oreo_lakehouse.tables.delta.indexed import statistics_columns
 from oreo_lakehouse.tables.delta.log import Log, layout_commit, partition_columns, schema_of
-from oreo_lakehouse.tables.delta.statistics import kind_of_type, read_blocks
+from oreo_lakehouse.tables.delta.statistics import read_blocks
 
 if TYPE_CHECKING:
     import pyarrow as pa
