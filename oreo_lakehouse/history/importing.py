@@ -1,0 +1,193 @@
+"""Query history from files of SQL text: read, understood for one table, and added to its store once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from oreo_lakehouse.errors import HistoryError
+from oreo_lakehouse.history.record import Exactness, QueryRecord
+from oreo_lakehouse.history.sqltext import NotAQuery, Schema, SqlText, TableScan
+from oreo_lakehouse.history.statements import Statement, read_statements
+from oreo_lakehouse.history.store import HistoryStore
+
+BATCH = 10_000
+"""Records in one batch of the store."""
+MAX_FAULTS = 100
+"""Rejected lines that a summary names; all are counted."""
+
+Progress = Callable[[float], None]
+
+
+@dataclass
+class ImportSummary:
+    """What became of the statements that were read."""
+
+    read: int = 0
+    """Statements that the files hold, rejected ones included."""
+    imported: int = 0
+    """Scans of the table that were added to its history."""
+    relaxed: int = 0
+    """Of these, scans of which some condition was not understood."""
+    unknown: int = 0
+    """Of these, scans of which nothing was understood."""
+    reasons: Counter[str] = field(default_factory=lambda: Counter[str]())
+    """Why, by how often."""
+    other_tables: int = 0
+    """Statements that do not read this table."""
+    not_queries: int = 0
+    """DDL, DML, CALL: nothing to record."""
+    known_before: int = 0
+    """Scans that the history had already."""
+    rejected: int = 0
+    """Statements and lines that could not be read at all."""
+    faults: list[str] = field(default_factory=lambda: list[str]())
+    """The first of those, with file, line and reason."""
+
+    def reject(self, file: str, line: int, reason: str) -> None:
+        """Count a line that could not be read."""
+        self.rejected += 1
+        if len(self.faults) < MAX_FAULTS:
+            self.faults.append(f"{file}, line {line}: {reason}")
+
+
+def import_history(
+    history: HistoryStore,
+    table_names: Iterable[str],
+    schema: Schema,
+    files: Iterable[str | Path],
+    progress: Progress | None = None,
+    fmt: str = "auto",
+    dialect: str = "",
+    time_zone: str | None = None,
+    keep_sql: bool = False,
+) -> ImportSummary:
+    """Add what these files say about a table to its history. Doing it twice adds nothing twice.
+
+    Args:
+        history: where to.
+        table_names: the names that the table goes by in the statements.
+        schema: the table's columns.
+        files: JSON lines, CSV or Parquet, also in gzip; see `read_statements`.
+        progress: told which part of the work is done, from 0 to 1.
+        fmt: whose names the files' fields have.
+        dialect: of the SQL; by default what the statement says, then what the format uses, then Spark's.
+        time_zone: of the sessions, where a statement does not say; without it, times are known only roughly.
+        keep_sql: store the statements themselves too. Their literals may be personal data.
+
+    Raises:
+        HistoryError: a file cannot be read.
+        StoreError: the history cannot be written.
+    """
+    paths = [str(file) for file in files]
+    run = _Import(history, list(table_names), schema, dialect, time_zone, keep_sql)
+    for number, path in enumerate(paths):
+        for statement in read_statements(path, fmt, lambda line, reason, path=path: run.reject(path, line, reason)):
+            run.add(path, statement)
+            if progress is not None and run.summary.read % 100 == 0:
+                progress((number + statement.progress) / len(paths))
+    run.flush()
+    if progress is not None:
+        progress(1.0)
+    return run.summary
+
+
+class _Import:
+    """One run of `import_history`, whose arguments these are."""
+
+    def __init__(
+        self,
+        history: HistoryStore,
+        names: list[str],
+        schema: Schema,
+        dialect: str,
+        time_zone: str | None,
+        keep_sql: bool,
+    ) -> None:
+        self.summary = ImportSummary()
+        self._history = history
+        self._names = names
+        self._schema = schema
+        self._dialect = dialect
+        self._time_zone = time_zone
+        self._keep_sql = keep_sql
+        self._readers: dict[str, SqlText] = {}
+        self._seen = history.keys()
+        self._repeats: Counter[str] = Counter()
+        self._pending: list[QueryRecord] = []
+
+    def reject(self, path: str, line: int, reason: str) -> None:
+        self.summary.read += 1
+        self.summary.reject(path, line, reason)
+
+    def add(self, path: str, statement: Statement) -> None:
+        summary = self.summary
+        summary.read += 1
+        query_id = statement.query_id or _content_id(statement, self._repeats)
+        zone = statement.time_zone or self._time_zone
+        try:
+            reader = self._reader(self._dialect or statement.dialect or "spark")
+            scans = reader.scans(statement.text, zone, statement.time_us, statement.namespace)
+        except NotAQuery:
+            summary.not_queries += 1
+            return
+        except HistoryError as error:
+            summary.reject(path, statement.line, str(error))
+            return
+        summary.other_tables += not scans
+        for number, scan in enumerate(scans):
+            record = self._record(statement, query_id, number, scan, zone)
+            if record.key in self._seen:
+                summary.known_before += 1
+                continue
+            self._seen.add(record.key)
+            self._pending.append(record)
+            summary.imported += 1
+            summary.relaxed += scan.exactness is Exactness.RELAXED
+            summary.unknown += scan.exactness is Exactness.UNKNOWN
+            summary.reasons.update(scan.reasons)
+        if len(self._pending) >= BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._pending:
+            content = "\n".join(record.key for record in self._pending).encode("utf-8", "surrogatepass")
+            self._history.append_once(f"import_{hashlib.sha256(content).hexdigest()[:32]}", self._pending)
+            self._pending.clear()
+
+    def _reader(self, dialect: str) -> SqlText:
+        if dialect not in self._readers:
+            self._readers[dialect] = SqlText(self._names, self._schema, dialect)
+        return self._readers[dialect]
+
+    def _record(
+        self, statement: Statement, query_id: str, number: int, scan: TableScan, time_zone: str | None
+    ) -> QueryRecord:
+        return QueryRecord(
+            query_id=query_id,
+            scan=number,
+            source="import",
+            time_us=statement.time_us,
+            status=statement.status,
+            table_uuid=self._history.table_uuid,
+            predicate=scan.predicate,
+            exactness=scan.exactness,
+            reasons=scan.reasons,
+            table_name=self._names[0] if self._names else "",
+            time_zone=time_zone,
+            duration_ms=statement.duration_ms,
+            columns=scan.columns,
+            sql_hash=hashlib.sha256(statement.text.encode("utf-8", "surrogatepass")).hexdigest()[:16],
+            sql=statement.text if self._keep_sql else None,
+        )
+
+
+def _content_id(statement: Statement, repeats: Counter[str]) -> str:
+    """An id for a statement without one. The same statement at the same time gets numbers, the same ones every time."""
+    content = f"{statement.time_us}\0{statement.text}".encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(content).hexdigest()[:24]
+    repeats[digest] += 1
+    return digest if repeats[digest] == 1 else f"{digest}-{repeats[digest]}"

@@ -1,0 +1,165 @@
+"""Where a table's history is kept: append-only batches under the table's folder, read exactly once through a cursor.
+
+A batch is a file of JSON lines that nobody changes afterwards. Its name says when it was written, by whom, and its
+number among that writer's batches: `<microseconds>-<writer>-<number>.jsonl`. A writer makes its batches one after the
+other, so a cursor needs only the next number of each writer: a batch that a slow writer publishes late, under a name
+that sorts before ones already read, is still recognised as new, whatever the clocks say. Writers whose batches are gone
+(dropped by retention) leave the cursor, which keeps it small.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from oreo_lakehouse.errors import HistoryError, StoreError
+from oreo_lakehouse.history.record import QueryRecord
+from oreo_lakehouse.store import Store
+
+Cursor: TypeAlias = dict[str, Any]
+"""How far somebody has read; plain JSON. `{}` is the beginning."""
+
+_log = logging.getLogger(__name__)
+_NAME = re.compile(r"(\d{16})-([0-9a-zA-Z_]{1,64})-(\d{6,})\.jsonl")
+
+
+class Batch(NamedTuple):
+    """A batch's file, taken apart."""
+
+    time_us: int
+    writer: str
+    number: int
+    file: str
+
+
+class HistoryStore:
+    """The query history of one table.
+
+    >>> import tempfile
+    >>> from oreo_lakehouse.history.record import Exactness
+    >>> from oreo_lakehouse.predicates.tree import TRUE
+    >>> from oreo_lakehouse.store import LocalStore
+    >>> history = HistoryStore(LocalStore(tempfile.mkdtemp()), "f0e1")
+    >>> history.append([QueryRecord("q1", 0, "import", 1_700_000_000_000_000, "ok", "f0e1", TRUE, Exactness.EXACT)])
+    >>> records, cursor = history.read_since({})
+    >>> len(records), len(history.read_since(cursor)[0])
+    (1, 0)
+    """
+
+    def __init__(self, store: Store, table_uuid: str) -> None:
+        self.store = store
+        self.table_uuid = table_uuid
+        self.folder = f"{table_uuid}/history"
+        self._writer = uuid.uuid4().hex
+        self._next = 0
+        self._lock = threading.Lock()
+
+    def append(self, records: Iterable[QueryRecord]) -> None:
+        """Write the records as one new batch; nothing is written for none.
+
+        Raises:
+            StoreError: the store cannot be written; nothing was added.
+        """
+        content = _lines(records)
+        if not content:
+            return
+        with self._lock:  # numbers become visible in order: the cursor relies on it
+            name = f"{time.time_ns() // 1000:016d}-{self._writer}-{self._next:06d}.jsonl"
+            self._next += 1
+            if not self.store.create(f"{self.folder}/{name}", content):
+                raise StoreError(f"{name} already exists in {self.folder} of the store {self.store.root}")
+
+    def append_once(self, writer: str, records: Sequence[QueryRecord]) -> bool:
+        """Write a batch whose content determines the writer's name; False if the same batch is there already."""
+        start = min(max(min(r.time_us for r in records), 0), 10**16 - 1)
+        return self.store.create(f"{self.folder}/{start:016d}-{writer}-000000.jsonl", _lines(records))
+
+    def read_since(self, cursor: Mapping[str, Any]) -> tuple[list[QueryRecord], Cursor]:
+        """The records not yet read under this cursor, by time, and the cursor that follows them.
+
+        A batch that cannot be read is set aside, named in the log and by `set_aside`, and counts as read.
+
+        Raises:
+            HistoryError: the cursor is not one of ours.
+            StoreError: the store cannot be read.
+        """
+        read = _writers(cursor)
+        found = self._batches(read)
+        following = {batch.writer: read.get(batch.writer, 0) for batch in found}
+        unique: dict[str, QueryRecord] = {}
+        for batch in found:
+            if batch.number < read.get(batch.writer, 0):
+                continue
+            following[batch.writer] = max(following[batch.writer], batch.number + 1)
+            for record in self._read(batch.file):
+                unique.setdefault(record.key, record)
+        ordered = sorted(unique.values(), key=lambda record: (record.time_us, record.query_id, record.scan))
+        return ordered, {"writers": following}
+
+    def keys(self) -> set[str]:
+        """The keys of all records."""
+        return {record.key for record in self.read_since({})[0]}
+
+    def set_aside(self) -> list[str]:
+        """Paths, within the store, of batches that could not be read and were moved out of the way."""
+        return [f"{self.folder}/unreadable/{entry.name}" for entry in self.store.entries(f"{self.folder}/unreadable")]
+
+    def _batches(self, read: Mapping[str, int]) -> list[Batch]:
+        """All batches by name. A listing may show a batch and miss an earlier one published while it ran; that one was
+        there before the listing ended, so a second look finds it."""
+        found = self._list()
+        if _gaps(found, read):
+            found = sorted({*found, *self._list()})
+        return found
+
+    def _list(self) -> list[Batch]:
+        names = (_NAME.fullmatch(entry.name) for entry in self.store.entries(self.folder))
+        return [Batch(int(name[1]), name[2], int(name[3]), name[0]) for name in names if name]
+
+    def _read(self, file: str) -> list[QueryRecord]:
+        path = f"{self.folder}/{file}"
+        content = self.store.read(path)
+        if content is None:  # retention was faster than we
+            return []
+        try:
+            return [
+                QueryRecord.from_line(line, f"line {number} of {path}")
+                for number, line in enumerate(content.split(b"\n"), 1)
+                if line
+            ]
+        except HistoryError as error:
+            aside = f"{self.folder}/unreadable/{file}"
+            _log.warning("%s; the batch was moved to %s in the store %s", error, aside, self.store.root)
+            self.store.create(aside, content)  # a copy first: a crash in between leaves the batch twice, never lost
+            self.store.delete(path)
+            return []
+
+
+def _lines(records: Iterable[QueryRecord]) -> bytes:
+    return "".join([record.to_line() + "\n" for record in records]).encode("utf-8", "backslashreplace")
+
+
+def _gaps(found: Iterable[Batch], read: Mapping[str, int]) -> bool:
+    """Whether some writer's batches jump over a number. Retention drops a writer's oldest, which is no gap to us."""
+    numbers: dict[str, list[int]] = {}
+    for batch in found:
+        numbers.setdefault(batch.writer, []).append(batch.number)
+    for writer, own in numbers.items():
+        first = min(min(own), read.get(writer, 0))
+        if max(own) - first >= len(own):
+            return True
+    return False
+
+
+def _writers(cursor: Mapping[str, Any]) -> dict[str, int]:
+    writers = cursor.get("writers", {})
+    if not isinstance(writers, dict) or not all(
+        isinstance(w, str) and isinstance(n, int) for w, n in cast("dict[Any, Any]", writers).items()
+    ):
+        raise HistoryError(f"not a history cursor: {str(dict(cursor))[:80]}")
+    return cast("dict[str, int]", writers)
