@@ -85,6 +85,7 @@ def import_history(
     paths = [str(file) for file in files]
     run = _Import(history, list(table_names), schema, dialect, time_zone, keep_sql)
     for number, path in enumerate(paths):
+        run.repeats.clear()
         for statement in read_statements(path, fmt, lambda line, reason, path=path: run.reject(path, line, reason)):
             run.add(path, statement)
             if progress is not None and run.summary.read % 100 == 0:
@@ -116,7 +117,7 @@ class _Import:
         self._keep_sql = keep_sql
         self._readers: dict[str, SqlText] = {}
         self._seen = history.keys()
-        self._repeats: Counter[str] = Counter()
+        self.repeats: Counter[str] = Counter()
         self._pending: list[QueryRecord] = []
 
     def reject(self, path: str, line: int, reason: str) -> None:
@@ -126,7 +127,7 @@ class _Import:
     def add(self, path: str, statement: Statement) -> None:
         summary = self.summary
         summary.read += 1
-        query_id = statement.query_id or _content_id(statement, self._repeats)
+        query_id = statement.query_id or _content_id(statement, self.repeats)
         zone = statement.time_zone or self._time_zone
         try:
             reader = self._reader(self._dialect or statement.dialect or "spark")

@@ -150,6 +150,8 @@ def _query(tree: exp.Expr) -> exp.Expr:
     """The query that a statement runs to read."""
     if isinstance(tree, exp.Insert) or (isinstance(tree, exp.Create) and tree.kind == "TABLE"):
         tree = tree.expression or tree
+    if isinstance(tree, exp.Condition | exp.Alias):  # the parser takes a lone word for a column
+        raise HistoryError("not SQL: an expression, not a statement")
     if not isinstance(tree, exp.Query):
         raise NotAQuery(f"{tree.key.upper()} is not recorded")
     return tree

@@ -95,8 +95,6 @@ def _rows(file: BinaryIO, size: int, fault: Rejected) -> _Rows:
     if first is None:
         return iter(())
     everything = _chain(first, lines)
-    if first[1].startswith("PAR1"):
-        raise HistoryError("Parquet inside gzip; unpack it first")
     if first[1].lstrip("\ufeff \t").startswith(("{", "[")):
         return _json(everything, fault)
     return _csv(everything, fault)
@@ -117,6 +115,8 @@ def _lines(file: BinaryIO, size: int, fault: Rejected) -> Iterator[tuple[int, st
     while raw := buffered.readline(MAX_LINE + 1):
         number += 1
         done += len(raw)
+        if zipped and number == 1 and raw.startswith(b"PAR1"):
+            raise HistoryError("Parquet inside gzip; unpack it first")
         if zipped and done > MAX_EXPANSION * size + (1 << 20):
             raise HistoryError(f"the gzip file grows to more than {MAX_EXPANSION} times its size; unpack it first")
         if len(raw) > MAX_LINE and not raw.endswith(b"\n"):
@@ -228,7 +228,8 @@ def parse_time(value: object) -> int:
             if abs(value) < limit:
                 return int(value * int(factor)) if factor >= 1 else int(value // 1000)
     try:
-        moment = datetime.fromisoformat(value.strip().removesuffix(" UTC")) if isinstance(value, str) else value
+        text = re.sub(r"\s+(?=[+-]\d{2}:?\d{2}$)|\s+UTC$", "", value.strip()) if isinstance(value, str) else ""
+        moment = datetime.fromisoformat(text) if text else value
         if isinstance(moment, datetime):
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // (datetime.resolution)
