@@ -97,7 +97,7 @@ def error_class(error: BaseException) -> str:
 
 
 def error_reason(error: BaseException) -> str:
-    """The first line of what the engine said."""
+    """The first telling line of what the engine said."""
     java = java_error(error)
-    text = (java.getMessage() if java is not None else str(error)) or error_class(error)
-    return str(text).splitlines()[0][:300]
+    text = str((java.getMessage() if java is not None else str(error)) or "")
+    return next((line.strip() for line in text.splitlines() if line.strip()), error_class(error))[:300]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -18,13 +19,19 @@ if TYPE_CHECKING:
     from oreo_lakehouse.maintenance.rollback import RolledBack
     from oreo_lakehouse.maintenance.status import TableStatus
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+PIPED_WIDTH = 200
+"""Columns where there is no terminal to ask: lines in a log are for grep, not for reading in a window."""
+
+out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else PIPED_WIDTH)
 
 
 @contextmanager
 def progress_bar() -> Generator[ProgressCallback]:
     """A bar on standard error that shows the step under way and vanishes at the end; silent without a terminal."""
+    if not err.is_terminal:
+        yield lambda _step, _share=None: None
+        return
     bar = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -69,11 +76,11 @@ def facts(title: str, rows: list[tuple[str, str]]) -> None:
 
 
 def warn(message: str) -> None:
-    err.print(Text("warning: ", style="yellow") + Text(message))
+    err.print(Text("warning: ", style="yellow") + Text(message), soft_wrap=True)
 
 
 def fail(message: str) -> None:
-    err.print(Text("error: ", style="bold red") + Text(message))
+    err.print(Text("error: ", style="bold red") + Text(message), soft_wrap=True)
 
 
 def show_outcome(outcome: Outcome) -> None:

@@ -95,14 +95,15 @@ def _open_name(spark: SparkSession, name: str, parts: list[str]) -> Table:
             )
     namespace = parts[:-1] or [str(level) for level in catalogs.currentNamespace()]
     loaded = _load(spark, catalog, namespace, parts[-1], name)
-    full = ".".join(_quoted(part) for part in (catalog, *namespace, parts[-1]))
+    full = [_quoted(part) for part in (catalog, *namespace, parts[-1])]
     kind = str(loaded.getClass().getName())
     if kind.endswith(".DeltaTableV2"):
-        return DeltaTable.for_name(spark, full)
+        # Delta's own parser takes the session catalog's tables without the catalog's name.
+        return DeltaTable.for_name(spark, ".".join(full[1:] if catalog == "spark_catalog" else full))
     if kind == _ICEBERG_TABLE:
         if is_instance_of(spark.sparkContext._gateway, loaded.table(), "org.apache.iceberg.BaseMetadataTable"):
             raise NotATableError(f"{name} is one of Iceberg's metadata tables; name the table itself.")
-        return IcebergTable.for_name(spark, full)
+        return IcebergTable.for_name(spark, ".".join(full))
     if kind.endswith(".V1Table") and loaded.v1Table().tableType().name() == "VIEW":
         raise NotATableError(f"{name} is a view; name the table that it reads.")
     provider = loaded.properties().get("provider") or "another"
