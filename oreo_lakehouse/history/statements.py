@@ -70,7 +70,7 @@ def read_statements(path: str | Path, fmt: str = "auto", rejected: Rejected | No
 
     try:
         with open(path, "rb") as file:
-            for line, fields, progress in _rows(file, Path(path).stat().st_size, fault):
+            for line, fields, progress in _rows(file, Path(path), fault):
                 try:
                     yield _statement(line, normalised(fields, fmt), progress)
                 except ValueError as error:
@@ -80,22 +80,25 @@ def read_statements(path: str | Path, fmt: str = "auto", rejected: Rejected | No
         raise HistoryError(f"cannot read {path}: {str(reason).splitlines()[0]}") from error
 
 
+_JSON_SUFFIXES = {".json", ".jsonl", ".ndjson"}
 _Rows: TypeAlias = Iterator[tuple[int, Mapping[str, Any], float]]
 
 
-def _rows(file: BinaryIO, size: int, fault: Rejected) -> _Rows:
+def _rows(file: BinaryIO, path: Path, fault: Rejected) -> _Rows:
+    """Told apart by the first bytes; a broken first line does not make a file that is named JSON into CSV."""
     start = file.read(4)
     file.seek(0)
     if start == b"PAR1":
         return _parquet(file)
-    lines = _lines(file, size, fault)
+    lines = _lines(file, path.stat().st_size, fault)
     first = next(lines, None)
     while first is not None and not first[1].strip():
         first = next(lines, None)
     if first is None:
         return iter(())
     everything = _chain(first, lines)
-    if first[1].lstrip("\ufeff \t").startswith(("{", "[")):
+    named_json = not _JSON_SUFFIXES.isdisjoint(path.suffixes)
+    if named_json or first[1].lstrip("\ufeff \t").startswith(("{", "[")):
         return _json(everything, fault)
     return _csv(everything, fault)
 
