@@ -72,8 +72,8 @@ _ARROW = {
 _CUT = 999
 _LATEST = np.iinfo(np.int64).max
 _DOUBLE_ERROR = Decimal(2) ** -52
-_BY_SPARK = re.compile(r"\.c\d{3,}\.[a-z0-9.]*parquet$")
-"""How Spark ends a file's name; other writers have a `-` or nothing before the `c000`."""
+_BY_SPARK = re.compile(r"(^|/)oreo-[^/]*$|\.c\d{3,}\.[a-z0-9.]*parquet$")
+"""Names of files that Spark certainly wrote: ours, and those of partitioned tables."""
 _BYTES_PER_ROW = 100
 """A guess for files without statistics in a table that has none at all."""
 
@@ -99,12 +99,14 @@ def to_blocks(files: pa.Table, schema: StructType, partitions: Collection[str]) 
     columns: dict[str, ColumnStats] = {}
     for field in schema.fields:
         kind = kind_of_type(field.dataType)
+        if kind is Kind.OTHER:
+            continue
         if field.name in partitions:
             stats = _exact(kind, _child(files, "partition", field.name), rows)
         else:
             low, high, nulls = (_child(files, part, physical_name(field)) for part in ("min", "max", "nulls"))
             stats = _bounded(kind, low, high, nulls, deleted, trusted)
-        if stats is not None and kind is not Kind.OTHER:
+        if stats is not None:
             columns[field.name] = stats
     return Blocks(rows, columns, sizes)
 
