@@ -27,7 +27,7 @@ from oreo_lakehouse.errors import TableError
 from oreo_lakehouse.jvm import compile_java, jvm
 from oreo_lakehouse.tables.contract import Committed, Conflicted, Staged, Unknown
 from oreo_lakehouse.tables.iceberg.commit import Swap, commit_swap
-from oreo_lakehouse.tables.iceberg.handle import java_files
+from oreo_lakehouse.tables.iceberg.engine import Engine
 from oreo_lakehouse.tables.iceberg.history import layout_summary
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def test_an_unknown_outcome_is_settled_by_the_run_id(
         return flaky.table()
 
     swap = Swap(staged.run_id, staged.removed, staged.added, layout_summary(staged, {}))
-    result = commit_swap(scene.spark, java_files(scene.spark), load, swap)
+    result = commit_swap(Engine(scene.spark), load, swap)
     assert isinstance(result, expected), result
     landed = [commit.run_id for commit in scene.table.layout_commits()]
     assert landed == ([staged.run_id] if expected is Committed else [])

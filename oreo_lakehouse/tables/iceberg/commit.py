@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.errors import OreoError
-from oreo_lakehouse.jvm import error_class, error_reason, java_list, jvm
+from oreo_lakehouse.jvm import error_class, error_reason, jvm
 from oreo_lakehouse.tables.contract import CommitResult, Committed, Conflicted, Unknown
+from oreo_lakehouse.tables.iceberg.engine import format_version, version_of
 from oreo_lakehouse.tables.iceberg.history import find_run
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from oreo_lakehouse.tables.iceberg.engine import Engine
 
 ATTEMPTS = 5
 _NOT_LANDED = ("ValidationException", "CommitFailedException")
@@ -28,25 +29,24 @@ _NOT_LANDED = ("ValidationException", "CommitFailedException")
 
 @dataclass(frozen=True)
 class Swap:
-    """Files out, files in, in the JSON forms that `IcebergFiles` reads."""
+    """Files out, files in, in the JSON forms that `IcebergSwaps` writes and reads."""
 
     run_id: str
     removed: Sequence[dict[str, Any]]
-    """As `IcebergFiles.describeReplaced` tells: first the base, then each file with the deletes that apply to it."""
     added: Sequence[dict[str, Any]]
     summary: dict[str, str]
 
 
-def commit_swap(spark: SparkSession, files: Any, load: Callable[[], Any], swap: Swap) -> CommitResult:
+def commit_swap(engine: Engine, load: Callable[[], Any], swap: Swap) -> CommitResult:
     """Commit it, or find out that it has landed already.
 
     Raises:
         OreoError: the table cannot be loaded, and no attempt is under way.
     """
     base = swap.removed[0]["base"]
-    removed, added = json.dumps(swap.removed), json.dumps(swap.added)
-    incoming = java_list(spark, (file["file-path"] for file in swap.added))
-    summary = jvm(spark).java.util.HashMap()
+    outgoing, incoming = json.dumps(swap.removed), json.dumps(swap.added)
+    paths = engine.texts(file["file-path"] for file in swap.added)
+    summary = jvm(engine.spark).java.util.HashMap()
     for key, value in swap.summary.items():
         summary.put(key, value)
     reason, certain = "", True
@@ -57,22 +57,22 @@ def commit_swap(spark: SparkSession, files: Any, load: Callable[[], Any], swap: 
             if certain:
                 raise
             return Unknown(f"{reason}; then: {error}")
-        landed = find_run(files, table, swap.run_id)
+        landed = find_run(engine, table, swap.run_id)
         if landed is not None:
             return Committed(landed)
-        current = table.currentSnapshot()
-        if current is None:
+        current = version_of(table)
+        if current == -1:
             return Conflicted("the table was emptied.")
-        if base["format-version"] < 3 <= table.operations().current().formatVersion():
+        if base["format-version"] < 3 <= format_version(table):
             return Conflicted("the table was upgraded to format version 3, whose row lineage the new files lack.")
-        obstacle = files.obstacle(table, current.snapshotId(), removed, incoming)
+        obstacle = engine.swaps.obstacle(engine.files.plan(table, current, False), outgoing, paths)
         if obstacle is not None:
             # The table has moved on, so an earlier attempt that is still under way cannot land any more.
             return Conflicted(f"{obstacle}.")
         if attempt == ATTEMPTS:
             break
         try:
-            files.replace(table, current.snapshotId(), base["sequence"], removed, added, summary)
+            engine.swaps.replace(table, current, base["sequence"], outgoing, incoming, summary)
         except Exception as error:
             reason = f"{error_class(error).rpartition('.')[2]}: {error_reason(error)}"
             certain = certain and error_class(error).endswith(_NOT_LANDED)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.tables.contract import LayoutCommit, Staged
+
+if TYPE_CHECKING:
+    from oreo_lakehouse.tables.iceberg.engine import Engine
 
 _PREFIX = "oreo."
 
@@ -44,13 +47,24 @@ def rollback_summary(commit: LayoutCommit, run_id: str) -> dict[str, str]:
     }
 
 
-def find_run(files: Any, table: Any, run_id: str) -> int | None:
+def return_summary(target: LayoutCommit, run_id: str, base_version: int) -> dict[str, str]:
+    """The summary of a commit that brings an earlier layout's own files back."""
+    return {
+        "oreo.action": "layout",
+        "oreo.layout-id": target.layout_id,
+        "oreo.run-id": run_id,
+        "oreo.base-version": str(base_version),
+        "oreo.returns-to": target.run_id,
+    }
+
+
+def find_run(engine: Engine, table: Any, run_id: str) -> int | None:
     """The snapshot that a run committed, in any branch of the table's history."""
-    found = (s.id for s in _snapshots(files, table) if s.summary.get("oreo.run-id") == run_id)
+    found = (s.id for s in _snapshots(engine, table) if s.summary.get("oreo.run-id") == run_id)
     return next(found, None)
 
 
-def layout_commits(files: Any, table: Any) -> list[LayoutCommit]:
+def layout_commits(engine: Engine, table: Any) -> list[LayoutCommit]:
     """Our commits in the table's current history, newest first."""
     return [
         LayoutCommit(
@@ -62,11 +76,11 @@ def layout_commits(files: Any, table: Any) -> list[LayoutCommit]:
             base_version=int(snapshot.summary.get("oreo.base-version", "-1")),
             layout_run_id=snapshot.summary.get("oreo.layout-run-id", ""),
         )
-        for snapshot in reversed(_snapshots(files, table))
+        for snapshot in reversed(_snapshots(engine, table))
         if snapshot.main and {"oreo.layout-id", "oreo.run-id"} <= snapshot.summary.keys()
     ]
 
 
-def _snapshots(files: Any, table: Any) -> list[_Snapshot]:
+def _snapshots(engine: Engine, table: Any) -> list[_Snapshot]:
     """Every retained snapshot, in the order of commits."""
-    return [_Snapshot(**entry) for entry in json.loads(files.snapshots(table, _PREFIX))]
+    return [_Snapshot(**entry) for entry in json.loads(engine.files.snapshots(table, _PREFIX))]

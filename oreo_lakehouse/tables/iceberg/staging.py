@@ -14,16 +14,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.errors import VerificationError
-from oreo_lakehouse.jvm import java_class, java_list
+from oreo_lakehouse.jvm import java_class
 from oreo_lakehouse.tables.arrange import OVERSIZE, arrange
 from oreo_lakehouse.tables.certificate import certify, observed
 from oreo_lakehouse.tables.contract import RowCertificate, Staged
+from oreo_lakehouse.tables.iceberg.engine import format_version, version_of
 from oreo_lakehouse.tables.iceberg.features import bid_metrics_property, is_clustered_by_sort
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from oreo_lakehouse.tables.contract import RewritePlan
+    from oreo_lakehouse.tables.iceberg.engine import Engine
 
 _WRITER_SLACK = 3
 """Iceberg's writer measures a file before compression, so a limit meant for its final size must be wider."""
@@ -32,22 +34,22 @@ _BID_COMMENT = "Block of the row in the table's layout, written by oreo-lakehous
 
 
 @contextmanager
-def staged_tasks(files: Any, table: Any, tasks: Any) -> Generator[str]:
+def staged_tasks(engine: Engine, table: Any, tasks: Any) -> Generator[str]:
     """A group name under which Spark reads exactly these tasks and writes without committing."""
     group = f"oreo-{uuid.uuid4().hex}"
-    files.open(table, group, tasks)
+    engine.files.open(table, group, tasks)
     try:
         yield group
     finally:
-        files.close(table, group)
+        engine.files.close(table, group)
 
 
-def read_group(spark: SparkSession, group: str) -> DataFrame:
+def read_group(engine: Engine, group: str) -> DataFrame:
     """The rows of a group's tasks, deletes applied; with format version 3 also their row lineage, as two columns."""
-    return spark.read.format("iceberg").option("scan-task-set-id", group).load(group)
+    return engine.spark.read.format("iceberg").option("scan-task-set-id", group).load(group)
 
 
-def add_bid_column(spark: SparkSession, table: Any, bid_column: str) -> None:
+def add_bid_column(engine: Engine, table: Any, bid_column: str) -> None:
     """The BID column and its bounds, in one metadata commit of their own that adds no snapshot."""
     key = bid_metrics_property(bid_column)
     exists = table.schema().findField(bid_column) is not None
@@ -55,38 +57,38 @@ def add_bid_column(spark: SparkSession, table: Any, bid_column: str) -> None:
         return
     change = table.newTransaction()
     if not exists:
-        integer = java_class(spark, "org.apache.iceberg.types.Types$IntegerType").get()
+        integer = java_class(engine.spark, "org.apache.iceberg.types.Types$IntegerType").get()
         change.updateSchema().addColumn(bid_column, integer, _BID_COMMENT).commit()
     change.updateProperties().set(key, "full").commit()
     change.commitTransaction()
 
 
-def write_staged(spark: SparkSession, files: Any, table: Any, plan: RewritePlan, run_id: str) -> Staged:
+def write_staged(engine: Engine, table: Any, plan: RewritePlan, run_id: str) -> Staged:
     """Write the plan's rows into new files.
 
     Raises:
         VerificationError: the new files hold another number of rows than were read.
     """
-    tasks = files.plan(table, plan.base_version, False)
-    version = table.operations().current().formatVersion()
-    replaced = json.loads(files.describeReplaced(table, plan.base_version, version, tasks))
+    tasks = engine.files.plan(table, plan.base_version, False)
+    sequence = table.snapshot(plan.base_version).sequenceNumber()
+    removed = json.loads(engine.swaps.outgoing(table, sequence, format_version(table), tasks))
     exclude = [plan.bid_column] if plan.bid_column else []
-    with staged_tasks(files, table, tasks) as group:
-        rows, certificate_read = observed(read_group(spark, group), exclude, f"oreo-{run_id}")
+    with staged_tasks(engine, table, tasks) as group:
+        rows, certificate_read = observed(read_group(engine, group), exclude, f"oreo-{run_id}")
         arranged = arrange(rows, plan.layout, plan.bid_column, plan.partition_columns)
         options = {
             "rewritten-file-scan-task-set-id": group,
             "use-table-distribution-and-ordering": "false",  # a table's own sort order would merge the blocks
             "output-spec-id": str(table.spec().specId()),
-            "fanout-enabled": str(not is_clustered_by_sort(spark, table)).lower(),
+            "fanout-enabled": str(not is_clustered_by_sort(engine, table)).lower(),
             "target-file-size-bytes": str(_file_limit(plan)),
         }
         arranged.write.format("iceberg").options(**options).mode("append").save(group)
-        added = json.loads(files.describe(table, files.written(table, group)))
+        added = json.loads(engine.swaps.incoming(table, engine.files.written(table, group)))
         certificate = certificate_read()
         written = sum(int(file["record-count"]) for file in added)
         if certificate is None or certificate.rows != written:
-            certificate = certify(read_group(spark, group), exclude)
+            certificate = certify(read_group(engine, group), exclude)
     staged = Staged(
         layout_id=plan.layout.id,
         run_id=run_id,
@@ -95,21 +97,20 @@ def write_staged(spark: SparkSession, files: Any, table: Any, plan: RewritePlan,
         paths=tuple(file["file-path"] for file in added),
         rows=written,
         bytes=sum(int(file["file-size-in-bytes"]) for file in added),
-        replaced_files=sum("positions" in entry for entry in replaced),
+        replaced_files=sum("positions" in entry for entry in removed),
         bid_column=plan.bid_column,
         added=tuple(added),
-        removed=tuple(replaced),
+        removed=tuple(removed),
     )
-    refuse_stray_append(spark, files, table, staged)
+    refuse_stray_append(engine, table, staged)
     return staged
 
 
-def refuse_stray_append(spark: SparkSession, files: Any, table: Any, staged: Staged) -> None:
+def refuse_stray_append(engine: Engine, table: Any, staged: Staged) -> None:
     """Prove that the staged write did not become a commit; strangers' commits meanwhile are nothing to us."""
-    before = table.currentSnapshot().snapshotId()
     table.refresh()
-    if table.currentSnapshot().snapshotId() != before or before != staged.base_version:
-        visible = files.referenced(table, java_list(spark, staged.paths))
+    if version_of(table) != staged.base_version:
+        visible = engine.files.referenced(table, engine.texts(staged.paths))
         if len(visible):
             raise VerificationError(
                 f"the staged write of run {staged.run_id} became visible as an append of {len(visible)} files, which "
@@ -117,27 +118,22 @@ def refuse_stray_append(spark: SparkSession, files: Any, table: Any, staged: Sta
             )
 
 
-def read_back(spark: SparkSession, files: Any, table: Any, staged: Staged) -> RowCertificate:
+def read_back(engine: Engine, table: Any, staged: Staged) -> RowCertificate:
     """The certificate of the staged files' rows, from the files themselves.
 
     Raises:
         VerificationError: their rows differ from the input's.
     """
     exclude = [staged.bid_column] if staged.bid_column else []
-    tasks = files.stagedTasks(table, json.dumps(staged.added), base_of(staged)["sequence"])
-    with staged_tasks(files, table, tasks) as group:
-        found = certify(read_group(spark, group), exclude)
+    tasks = engine.swaps.tasks(table, json.dumps(staged.added), staged.removed[0]["base"]["sequence"])
+    with staged_tasks(engine, table, tasks) as group:
+        found = certify(read_group(engine, group), exclude)
     if found != staged.certificate:
         raise VerificationError(
             f"the staged files hold {found.rows} rows with checksum {found.checksum}, the table's rows were "
             f"{staged.certificate.rows} with checksum {staged.certificate.checksum}: nothing was committed."
         )
     return found
-
-
-def base_of(staged: Staged) -> dict[str, Any]:
-    """What staging recorded of the base snapshot."""
-    return staged.removed[0]["base"]
 
 
 def _file_limit(plan: RewritePlan) -> int:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql import functions as sf
 
 from oreo_lakehouse.errors import TableError, UnsupportedTableError
-from oreo_lakehouse.jvm import java_list, java_session
+from oreo_lakehouse.jvm import java_session
 from oreo_lakehouse.tables.certificate import quoted
 from oreo_lakehouse.tables.contract import (
     CommitResult,
+    Committed,
     LayoutCommit,
     RewritePlan,
     RowCertificate,
@@ -21,19 +23,20 @@ from oreo_lakehouse.tables.contract import (
     TableIdentity,
 )
 from oreo_lakehouse.tables.iceberg.commit import Swap, commit_swap
+from oreo_lakehouse.tables.iceberg.engine import Engine, version_of
 from oreo_lakehouse.tables.iceberg.features import (
     partition_columns,
     refuse_unknown_columns,
     refuse_unsupported,
     warnings_of,
 )
-from oreo_lakehouse.tables.iceberg.handle import java_files, load, schema_of
-from oreo_lakehouse.tables.iceberg.history import layout_commits, layout_summary
+from oreo_lakehouse.tables.iceberg.history import layout_commits, layout_summary, return_summary, rollback_summary
 from oreo_lakehouse.tables.iceberg.manifests import is_local, read_entries, read_local, read_metadata
-from oreo_lakehouse.tables.iceberg.revert import inverse_of
+from oreo_lakehouse.tables.iceberg.retention import release_base, retain_base, retained_runs
 from oreo_lakehouse.tables.iceberg.schema import columns_of
 from oreo_lakehouse.tables.iceberg.staging import add_bid_column, read_back, write_staged
 from oreo_lakehouse.tables.iceberg.statistics import blocks_of
+from oreo_lakehouse.tables.iceberg.undoing import inverse_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,6 +56,10 @@ class IcebergTable(Table):
 
     format: ClassVar[str] = "iceberg"
 
+    def __init__(self, spark: SparkSession, identity: TableIdentity) -> None:
+        super().__init__(spark, identity)
+        self._engine = Engine(spark)
+
     @classmethod
     def for_name(cls, spark: SparkSession, name: str) -> IcebergTable:
         """The table that SQL calls `name`, catalog included.
@@ -61,9 +68,8 @@ class IcebergTable(Table):
             TableNotFoundError: there is none.
             UnsupportedTableError: the name means a branch or a tag.
         """
-        table = load(spark, name)
-        parsed = java_session(spark).sessionState().sqlParser().parseMultipartIdentifier(name)
-        last = str(parsed.last())
+        table = Engine(spark).load(name)
+        last = str(java_session(spark).sessionState().sqlParser().parseMultipartIdentifier(name).last())
         if not str(table.name()).endswith(last):
             raise UnsupportedTableError(
                 f"{name} means the branch, tag or snapshot {last!r}, but layouts go to the main branch: name the table."
@@ -71,18 +77,17 @@ class IcebergTable(Table):
         return cls(spark, TableIdentity(str(table.uuid()), name, cls.format, str(table.location())))
 
     def version(self) -> int:
-        return _current(self._load())
+        return version_of(self._load())
 
     def schema(self) -> dict[str, Kind]:
-        return {column.name: column.kind for column in columns_of(schema_of(self.spark, self._load()))}
+        return {column.name: column.kind for column in columns_of(self._engine.schema(self._load()))}
 
     def blocks(self, version: int | None = None) -> Blocks:
         table = self._load()
         location = str(table.operations().current().metadataFileLocation())
-        files = java_files(self.spark)
-        read = read_local if is_local(location) else lambda path: bytes(files.read(table, path))
+        read = read_local if is_local(location) else lambda path: bytes(self._engine.files.read(table, path))
         metadata = read_metadata(location, read)
-        wanted = _current(table) if version is None else version
+        wanted = version_of(table) if version is None else version
         if wanted == -1:
             return blocks_of(metadata, [])
         snapshot = next((s for s in metadata.get("snapshots", []) if s["snapshot-id"] == wanted), None)
@@ -104,12 +109,13 @@ class IcebergTable(Table):
         return drawn.toArrow().sort_by(_KEY).drop_columns([_KEY]).slice(0, rows)
 
     def plan(self, layout: Layout, bid_column: str) -> RewritePlan:
-        table, name = self._load(), self.identity.name
-        refuse_unsupported(self.spark, name, table, bid_column)
-        refuse_unknown_columns(self.spark, name, table, layout.columns)
-        base, files = _current(table), java_files(self.spark)
-        tasks = [] if base == -1 else files.plan(table, base, False)
-        rows, size, count, _ = json.loads(files.totals(tasks)) if len(tasks) else (0, 0, 0, 0)
+        engine, table, name = self._engine, self._load(), self.identity.name
+        refuse_unsupported(engine, name, table, bid_column)
+        refuse_unknown_columns(engine, name, table, layout.columns)
+        base = version_of(table)
+        rows, size, count = 0, 0, 0
+        if base != -1:
+            rows, size, count, _ = json.loads(engine.files.totals(engine.files.plan(table, base, False)))
         return RewritePlan(
             table=self.identity,
             base_version=base,
@@ -119,8 +125,8 @@ class IcebergTable(Table):
             rows=rows,
             files=count,
             bytes=size,
-            partition_columns=partition_columns(self.spark, table),
-            warnings=warnings_of(self.spark, name, table, layout.columns),
+            partition_columns=partition_columns(engine, table),
+            warnings=warnings_of(engine, name, table, layout.columns),
         )
 
     def stage(self, plan: RewritePlan, run_id: str) -> Staged:
@@ -128,37 +134,56 @@ class IcebergTable(Table):
             raise TableError(f"{self.identity.name} has no files in version {plan.base_version}: nothing to lay out.")
         table = self._load()
         if plan.bid_column:
-            add_bid_column(self.spark, table, plan.bid_column)
-        return write_staged(self.spark, java_files(self.spark), table, plan, run_id)
+            add_bid_column(self._engine, table, plan.bid_column)
+        return write_staged(self._engine, table, plan, run_id)
 
     def verify(self, staged: Staged) -> RowCertificate:
-        return read_back(self.spark, java_files(self.spark), self._load(), staged)
+        return read_back(self._engine, self._load(), staged)
 
     def commit(self, staged: Staged, note: dict[str, str]) -> CommitResult:
         swap = Swap(staged.run_id, staged.removed, staged.added, layout_summary(staged, note))
-        return commit_swap(self.spark, java_files(self.spark), self._load, swap)
+        return commit_swap(self._engine, self._load, swap)
 
     def discard(self, staged: Staged) -> int:
-        table, files = self._load(), java_files(self.spark)
-        paths = java_list(self.spark, staged.paths)
-        paths.removeAll(files.referenced(table, paths))
-        return int(files.delete(table, paths))
+        table, files = self._load(), self._engine.files
+        kept = set(files.referenced(table, self._engine.texts(staged.paths)))
+        return int(files.delete(table, self._engine.texts(path for path in staged.paths if path not in kept)))
 
     def layout_commits(self) -> list[LayoutCommit]:
-        return layout_commits(java_files(self.spark), self._load())
+        return layout_commits(self._engine, self._load())
 
     def revert(self, commit: LayoutCommit, run_id: str) -> CommitResult:
-        files = java_files(self.spark)
-        swap = inverse_of(self.spark, files, self.identity.name, self._load(), commit, run_id)
-        return commit_swap(self.spark, files, self._load, swap)
+        return self._undo([commit], run_id, rollback_summary(commit, run_id))
+
+    def return_to(self, target: LayoutCommit, run_id: str) -> CommitResult:
+        """Bring an earlier layout's own files back, by one commit that writes no data; rows appended since are kept.
+
+        Raises:
+            RollbackError: rows of a later layout were changed, or files or snapshots are gone.
+        """
+        later = list(takewhile(lambda commit: commit.version != target.version, self.layout_commits()))
+        if not later:
+            return Committed(self.version())
+        return self._undo(later, run_id, return_summary(target, run_id, self.version()))
+
+    def retain(self, commit: LayoutCommit, days: float) -> None:
+        """Keep a layout commit undoable for so long: expire_snapshots leaves the files that it replaced alone."""
+        retain_base(self.identity.name, self._load(), commit, days)
+
+    def release(self, commit: LayoutCommit) -> bool:
+        """Give the files that a layout commit replaced free; whether they were retained."""
+        return release_base(self._load(), commit)
+
+    def retained(self) -> dict[str, int]:
+        """The run ids of layout commits that `retain` keeps undoable, each with the snapshot before it."""
+        return retained_runs(self._load())
+
+    def _undo(self, commits: Sequence[LayoutCommit], run_id: str, summary: dict[str, str]) -> CommitResult:
+        swap = inverse_of(self._engine, self.identity.name, self._load(), commits, run_id, summary)
+        return commit_swap(self._engine, self._load, swap)
 
     def _load(self) -> Any:
-        table = load(self.spark, self.identity.name)
+        table = self._engine.load(self.identity.name)
         if str(table.uuid()) != self.identity.uuid:
             raise TableError(f"{self.identity.name} was dropped and created again meanwhile: start over.")
         return table
-
-
-def _current(table: Any) -> int:
-    snapshot = table.currentSnapshot()
-    return -1 if snapshot is None else int(snapshot.snapshotId())
