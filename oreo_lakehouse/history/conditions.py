@@ -48,13 +48,13 @@ _OPS: dict[type[exp.Expr], Op] = {
 
 
 def walk_level(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The node and what is below it, without the insides of nested queries."""
+    """The node and what is below it in the order of the text, without the insides of nested queries."""
     todo = [node]
     while todo:
         item = todo.pop()
         yield item
         if not isinstance(item, exp.Query):
-            todo += item.iter_expressions()
+            todo += item.iter_expressions(reverse=True)
 
 
 class Conditions:
