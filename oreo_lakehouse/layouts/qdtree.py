@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from oreo_lakehouse.layouts.columnview import positions
 from oreo_lakehouse.layouts.layout import register_layout
-from oreo_lakehouse.layouts.nodejudge import CutColumn, NodeJudge
+from oreo_lakehouse.layouts.nodejudge import CutColumn, NodeColumn, NodeJudge
 from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.layouts.skipping import Mode
 from oreo_lakehouse.layouts.tree import Branch, Tree, TreeLayout
@@ -108,6 +108,7 @@ class _Builder:
         self.smallest = max(1, int(_MIN_LEAF * len(sample) / max(1, k)))
         self.gains: dict[str, float] = {}
         self.columns: dict[Place, CutColumn] = {}
+        self.places = {group.shape: places(group.shape) for group in workload.groups}
         used: dict[Place, set[int]] = {}
         for group in workload.groups:
             _collect(group, used)
@@ -172,31 +173,26 @@ class _Builder:
         """The cut by which the node's queries skip the most rows."""
         if len(node.rows) < 2 * self.smallest or node.depth >= _MAX_DEPTH:
             return None
-        judge = NodeJudge(list(self.columns.values()), node.rows, self.mode)
+        columns = {p: NodeColumn.of(c, node.rows, self.smallest, _MAX_CUTS) for p, c in self.columns.items()}
+        judge = NodeJudge(columns)
         node.groups = [g for g in (_reaching(group, judge) for group in node.groups) if len(g.queries)]
-        found = [cut for column in self.columns.values() if (cut := self._best(column, judge, node.groups)) is not None]
-        best = max(found, key=lambda cut: cut.gain, default=None)
-        return best if best is not None and best.gain > 0 else None
-
-    def _best(self, column: CutColumn, judge: NodeJudge, groups: list[Group]) -> _Cut | None:
-        """The cut of this column by which the node's queries skip the most rows."""
-        below = judge.rows_upto(column)
-        cuts = column.cuts
-        large = np.minimum(below[cuts], below[-1] - below[cuts]) >= self.smallest
-        cuts = cuts[large]
-        if not len(cuts):
-            return None
-        if len(cuts) > _MAX_CUTS:
-            cuts = cuts[np.linspace(0, len(cuts) - 1, _MAX_CUTS).astype(np.intp)]
-        gain = np.zeros(len(cuts))
-        for side, size in ((-1, below[cuts]), (1, below[-1] - below[cuts])):
-            child = judge.child(column, cuts, side)
-            for group in groups:
-                if column.place in places(group.shape):
-                    skips = ~child.might_match(group)
-                    gain += self.weights[group.queries] @ np.broadcast_to(skips, (len(group.queries), len(cuts))) * size
-        best = int(np.argmax(gain))
-        return _Cut(column, int(cuts[best]), float(gain[best]))
+        gains = {place: np.zeros(2 * len(column.cuts)) for place, column in columns.items()}
+        for group in node.groups:
+            cut = [p for p in dict.fromkeys(self.places[group.shape]) if p in columns and len(columns[p].cuts)]
+            if cut:
+                skips = ~np.atleast_2d(NodeJudge(columns, cut).might_match(group))
+                weights = self.weights[group.queries]
+                skipped = weights @ skips if len(skips) == len(weights) else weights.sum() * skips[0]
+                ends = np.cumsum([len(gains[p]) for p in cut])
+                for place, part in zip(cut, np.split(skipped, ends[:-1]), strict=True):
+                    gains[place] += part * columns[place].rows
+        best: _Cut | None = None
+        for place, gain in gains.items():
+            both = gain.reshape(2, -1).sum(axis=0)
+            at = int(np.argmax(both)) if len(both) else -1
+            if at >= 0 and both[at] > (best.gain if best is not None else 0.0):
+                best = _Cut(self.columns[place], int(columns[place].cuts[at]), float(both[at]))
+        return best
 
 
 def _reaching(group: Group, judge: NodeJudge) -> Group:

@@ -151,12 +151,9 @@ class OnlineOptimizer:
         wanted = strategy.current
         target = strategy.layouts.get(wanted) if wanted != current else None
         if target is None:
-            reason = f"stay in {current}: it costs {costs.get(current, 1.0):.3f} of a scan for a recent query"
+            reason = f"a recent query reads {costs.get(current, 1.0):.1%} of the table, and no move pays for itself yet"
         else:
-            reason = (
-                f"move to {target.describe()}: a recent query costs {costs[wanted]:.3f} of a scan there "
-                f"and {costs.get(current, 1.0):.3f} now"
-            )
+            reason = f"a recent query reads {costs.get(current, 1.0):.1%} of the table now and {costs[wanted]:.1%} there"
         return Advice(
             target,
             costs.get(current, 1.0),

@@ -44,6 +44,9 @@ class BlockCosts:
         found = self._costs[queries]
         if np.isnan(found).any():
             missing = np.unique(np.arange(len(self._costs))[queries][np.isnan(found)])
+            if isinstance(queries, slice):  # a stretch of the stream: what follows it is asked for next
+                ahead = np.arange(missing[-1] + 1, min(missing[-1] + _AHEAD, len(self._costs)))
+                missing = np.concatenate([missing, ahead[np.isnan(self._costs[ahead])]])
             self._costs[missing] = service_costs(self._stream.take(missing), self._blocks, self._mode)
             found = self._costs[queries]
         return found
@@ -52,7 +55,7 @@ class BlockCosts:
         """One query's cost; its successors' are computed along with it, since they are asked for next."""
         found = self._costs[query]
         if np.isnan(found):
-            found = self.costs(slice(query, query + _AHEAD))[0]
+            found = self.costs(slice(query, query + 1))[0]
         return float(found)
 
 

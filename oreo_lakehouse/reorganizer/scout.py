@@ -1,0 +1,113 @@
+"""Where the planner's candidates come from, and when.
+
+recent   the queries since the change, made up to a window by augmentation, with a few old ones at a low weight: at the
+         change, 25, 60 and 200 queries later, then every 200.
+spread   the same with ranges drawn from whole columns, every 400.
+mixture  samples of the whole past, uniform and time-biased: layouts that serve many regimes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from oreo_lakehouse.layouts.generators import generate
+from oreo_lakehouse.layouts.layout import Layout
+from oreo_lakehouse.predicates.workload import Workload
+from oreo_lakehouse.reorganizer.augment import augmented
+from oreo_lakehouse.reorganizer.randomness import generator_from_json, generator_to_json, new_generator
+from oreo_lakehouse.reorganizer.reservoir import Reservoir
+from oreo_lakehouse.reorganizer.states import StateSpace
+
+_WINDOW = 200
+_AFTER_CHANGE = (10, 25, 60, 200)
+_OLD = 300
+_OLD_WEIGHT = 0.05
+_DECAY = 1 / 2000
+_MIXTURE = 600
+_MIXTURES_AT = (200, 400, 700, 1000)
+
+
+class Scout:
+    """Remembers queries and makes candidates of them.
+
+    Args:
+        generators: names of layout generators.
+        blocks: k, the blocks that a layout should have.
+        seed: of every draw.
+    """
+
+    def __init__(self, generators: Sequence[str], blocks: int, seed: int) -> None:
+        self.generators, self.blocks = tuple(generators), blocks
+        self.biased = Reservoir(1000, _DECAY, seed)
+        self.uniform = Reservoir(_MIXTURE, 0.0, seed + 1)
+        self.seen = 0
+        self.mixtures = 0
+        self._random = new_generator(seed + 2)
+
+    def observe(self, query: int) -> None:
+        self.seen += 1
+        self.biased.add(query)
+        self.uniform.add(query)
+
+    def candidates(self, space: StateSpace, query: int, since: int) -> Iterator[tuple[str, Layout]]:
+        """The candidates that are due now, with their family; `since` counts queries since the change."""
+        window = slice(query + 1 - min(since, _WINDOW), query + 1)
+        if since in _AFTER_CHANGE or (since > 0 and since % _WINDOW == 0):
+            yield from self._made("recent", space, *self._recent(space, window, spread=False))
+        if since > 0 and since % (2 * _WINDOW) == 0:
+            yield from self._made("recent", space, *self._recent(space, window, spread=True))
+        if self._mixture_due():
+            self.mixtures += 1
+            spread = self.mixtures % 2 == 0
+            for reservoir in (self.uniform, self.biased):
+                items = np.sort(reservoir.items)
+                chosen = items[self._random.permutation(len(items))[:_MIXTURE]]
+                workload = space.stream.take(np.sort(chosen))
+                if spread:
+                    workload = augmented(workload, space.sample, len(workload), self._random, spread=True)
+                yield from self._made("mixture", space, workload, None)
+
+    def _mixture_due(self) -> bool:
+        seen = self.seen
+        return seen in _MIXTURES_AT or (seen > 1000 and seen % (500 if seen <= 5000 else 1000) == 0)
+
+    def _recent(self, space: StateSpace, window: slice, spread: bool) -> tuple[Workload, np.ndarray]:
+        seen = space.stream.take(window)
+        made = augmented(seen, space.sample, _WINDOW - len(seen) * (not spread), self._random, spread)
+        old = np.array(self.biased.items)[self._random.permutation(len(self.biased.items))[:_OLD]]
+        parts = [made, space.stream.take(old)] if spread else [seen, made, space.stream.take(old)]
+        weights = [np.full(len(part), _OLD_WEIGHT if part is parts[-1] else 1.0) for part in parts]
+        return Workload.concat(parts), np.concatenate(weights)
+
+    def _made(
+        self, family: str, space: StateSpace, workload: Workload, weights: np.ndarray | None
+    ) -> Iterator[tuple[str, Layout]]:
+        for name in self.generators:
+            layout = generate(name, space.sample, workload, self.blocks, space.mode, weights)
+            if layout.blocks > 1:
+                yield family, layout
+
+    def kept(self) -> set[int]:
+        """Positions in the stream that must be remembered."""
+        return {*self.biased.all_items, *self.uniform.all_items}
+
+    def renumber(self, numbers: dict[int, int]) -> None:
+        self.biased.renumber(numbers)
+        self.uniform.renumber(numbers)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "biased": self.biased.to_json(),
+            "uniform": self.uniform.to_json(),
+            "seen": self.seen,
+            "mixtures": self.mixtures,
+            "random": generator_to_json(self._random),
+        }
+
+    def restore(self, document: dict[str, Any]) -> None:
+        self.biased, self.uniform = (Reservoir.from_json(document[name]) for name in ("biased", "uniform"))
+        self.seen, self.mixtures = int(document["seen"]), int(document["mixtures"])
+        self._random = generator_from_json(document["random"])
