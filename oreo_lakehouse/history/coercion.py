@@ -56,26 +56,31 @@ def compare(column: str, kind: Kind, op: Op, literal: Literal, clock: Clock) -> 
             return And((IsNull(column, negated=True), unknown))
 
 
-def contained(column: str, kind: Kind, literals: Iterable[Literal], clock: Clock) -> Predicate:
-    """`column IN (literals)`; NULLs among them are the caller's to think of.
+def contained(column: str, kind: Kind, literals: Iterable[Literal], clock: Clock, negate: bool = False) -> Predicate:
+    """`column [NOT] IN (literals)`.
 
     Raises:
         NotUnderstood: the meaning is not certain.
     """
-    given = [literal for literal in literals if literal.kind is not None]
-    kinds = {literal.kind for literal in given}
+    given = list(literals)
+    kinds = {literal.kind for literal in given} - {None}
     if len(kinds) > 1 and not kinds <= {Kind.INTEGER, Kind.DECIMAL}:
         raise NotUnderstood("IN with literals of several types")
     if Kind.STRING in kinds and kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ):
         raise NotUnderstood("a time IN texts")  # compared as texts without ANSI mode
     values: set[Value] = set()
     for literal in given:
-        (value, exact), high, doubt = _place(kind, literal, clock)
-        if doubt or high != (value, exact):
-            raise NotUnderstood(doubt)
-        if exact:
-            values.add(value)
-    return In(column, kind, tuple(sorted(values))) if values else FALSE  # pyright: ignore[reportArgumentType]
+        if literal.kind is not None:
+            (value, exact), high, doubt = _place(kind, literal, clock)
+            if doubt or high != (value, exact):
+                raise NotUnderstood(doubt)
+            if exact:
+                values.add(value)
+    if negate and any(literal.kind is None for literal in given):
+        return FALSE  # x NOT IN (…, NULL) is FALSE or NULL, never TRUE
+    if not values:
+        return IsNull(column, negated=True) if negate else FALSE
+    return In(column, kind, tuple(sorted(values)), negate)  # pyright: ignore[reportArgumentType]
 
 
 def _placed(column: str, kind: Kind, op: Op, value: Value, exact: bool) -> Predicate:

@@ -67,25 +67,22 @@ class Conditions:
         self._escape = escape
         """LIKE's escape character where the query names none; "" if the dialect has none."""
 
-    def read(self, node: exp.Expr) -> Predicate:
-        """The condition in parsed form."""
+    def read(self, node: exp.Expr, negate: bool = False) -> Predicate:
+        """The condition, or its negation, in parsed form."""
         match node:
             case exp.Paren():
-                return self.read(node.this)
-            case exp.And():
-                return And(tuple([self.read(child) for child in node.flatten()]))
-            case exp.Or():
-                return Or(tuple([self.read(child) for child in node.flatten()]))
-            case exp.Not(this=exp.In() as child) if any(isinstance(item, exp.Null) for item in child.expressions):
-                return FALSE  # x NOT IN (…, NULL) is FALSE or NULL, never TRUE
+                return self.read(node.this, negate)
             case exp.Not():
-                return Not(self.read(node.this))
+                return self.read(node.this, not negate)
+            case exp.And() | exp.Or():
+                connective = And if isinstance(node, exp.And) is not negate else Or
+                return connective(tuple([self.read(child, negate) for child in node.flatten()]))
             case _:
-                return self._leaf(node)
+                return self._leaf(node, negate)
 
-    def _leaf(self, node: exp.Expr) -> Predicate:
+    def _leaf(self, node: exp.Expr, negate: bool) -> Predicate:
         try:
-            return self._understood(node)
+            return self._understood(node, negate)
         except NotUnderstood as reason:
             return Unknown(FOREIGN if str(reason) == FOREIGN or self._is_foreign(node) else str(reason))
 
@@ -99,19 +96,31 @@ class Conditions:
                         return True
         return False
 
-    def _understood(self, node: exp.Expr) -> Predicate:
+    def _understood(self, node: exp.Expr, negate: bool) -> Predicate:
         match node:
             case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
-                return self._compare(node.this, _OPS[type(node)], node.expression)
+                op = _OPS[type(node)]
+                return self._compare(node.this, op.negated if negate else op, node.expression)
             case exp.Between():
                 only(node, "this", "low", "high")
-                low, high = (Op.GE, node.args["low"]), (Op.LE, node.args["high"])
-                return And(tuple(self._compare(node.this, op, end) for op, end in (low, high)))
+                ends = (Op.LT, "low"), (Op.GT, "high")
+                outside = [self._compare(node.this, op if negate else op.negated, node.args[end]) for op, end in ends]
+                return Or(tuple(outside)) if negate else And(tuple(outside))
             case exp.In():
                 only(node, "this", "expressions")
                 column = self._column(node.this)
                 items = [literal(item, self._session) for item in node.expressions]
-                return contained(column, self._schema[column], items, self._session.clock)
+                return contained(column, self._schema[column], items, self._session.clock, negate)
+            case exp.Boolean():
+                return Constant(bool(node.this) is not negate)
+            case exp.Null():
+                return FALSE
+            case _:
+                found = self._test(node)
+                return Not(found) if negate else found
+
+    def _test(self, node: exp.Expr) -> Predicate:
+        match node:
             case exp.Is():
                 only(node, "this", "expression", "negate")
                 found = self._is(self._column(node.this), node.expression)
@@ -128,10 +137,6 @@ class Conditions:
                 only(node, "this", "expression")
                 prefix = "".join("\\" + c if c in "\\%_" else c for c in self._text(node.expression))
                 return Like(self._text_column(node.this), prefix + "%")
-            case exp.Boolean():
-                return Constant(bool(node.this))
-            case exp.Null():
-                return FALSE
             case exp.Column():
                 column = self._column(node)
                 if self._schema[column] is Kind.BOOLEAN:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Mapping
@@ -49,15 +50,21 @@ def evaluate(predicate: Predicate, row: Row) -> bool | None:
             values = [evaluate(child, row) for child in children]
             return True if True in values else None if None in values else False
         case Compare(column, op, _, value):
-            return None if row[column] is None else _FUNCTIONS[op](row[column], value)
+            return None if row[column] is None else _FUNCTIONS[op](_ordered(row[column]), _ordered(value))
         case CompareColumns(left, op, right):
-            return None if None in (row[left], row[right]) else _FUNCTIONS[op](row[left], row[right])
+            pair = row[left], row[right]
+            return None if None in pair else _FUNCTIONS[op](*map(_ordered, pair))
         case In(column, _, values, negated):
             return None if row[column] is None else (row[column] in values) is not negated
         case Like(column, pattern, negated):
             return None if row[column] is None else like(row[column], pattern) is not negated
         case _:
             raise AssertionError(predicate)
+
+
+def _ordered(value: Any) -> Any:
+    """NaN is above every number and equal to itself, as Spark has it."""
+    return (math.isnan(value), 0.0 if math.isnan(value) else value) if isinstance(value, float) else value
 
 
 def like(text: str, pattern: str) -> bool:
