@@ -35,6 +35,12 @@ if TYPE_CHECKING:
 FILES = 24
 TRIED = 4
 """How many queries of a focus are really run, before and after."""
+METRICS = {
+    "files": ("numFiles", "resultDataFiles"),
+    "rows": ("numOutputRows",),
+    "bytes": ("filesSize", "totalDataFileSize"),
+}
+"""What Delta's and Iceberg's scans call the three numbers."""
 
 SETTINGS = """\
 # Made by `oreo demo`. Relative paths count from where you run the commands.
@@ -167,23 +173,27 @@ def _build(spark: SparkSession, fmt: str, name: str, rows: int) -> str:
 
 def _scan(spark: SparkSession, table: str, focus: Focus) -> Scanned:
     """Run some of the focus's queries and read what their scans report."""
-    totals = [0.0, 0.0, 0.0]
+    totals = dict.fromkeys(METRICS, 0.0)
     step = len(focus.queries) // TRIED
     for condition in focus.queries[::step][:TRIED]:
         frame: Any = spark.sql(query(table, condition))
         frame.collect()
-        plan = frame._jdf.queryExecution().executedPlan()
-        leaves = (
-            plan.executedPlan() if plan.getClass().getSimpleName() == "AdaptiveSparkPlanExec" else plan
-        ).collectLeaves()
-        for i in range(leaves.size()):
-            metrics = leaves.apply(i).metrics()
-            for place, keys in enumerate(
-                (("numFiles", "resultDataFiles"), ("numOutputRows",), ("filesSize", "totalDataFileSize"))
-            ):
-                found = [metrics.get(key) for key in keys]
-                totals[place] += sum(float(metric.get().value()) for metric in found if metric.isDefined())
-    return Scanned(*(total / TRIED for total in totals))
+        for leaf in _leaves(frame._jdf.queryExecution().executedPlan()):
+            for name, keys in METRICS.items():
+                found = [leaf.metrics().get(key) for key in keys]
+                totals[name] += sum(float(metric.get().value()) for metric in found if metric.isDefined())
+    return Scanned(**{name: total / TRIED for name, total in totals.items()})
+
+
+def _leaves(plan: Any) -> list[Any]:
+    """The scans of an executed plan; adaptive execution hides them behind the stages that it made."""
+    kind = str(plan.getClass().getSimpleName())
+    if kind == "AdaptiveSparkPlanExec":
+        return _leaves(plan.executedPlan())
+    if kind.endswith("QueryStageExec"):
+        return _leaves(plan.plan())
+    children = plan.children()
+    return [plan] if children.isEmpty() else [x for i in range(children.size()) for x in _leaves(children.apply(i))]
 
 
 def _show(story: Story) -> None:

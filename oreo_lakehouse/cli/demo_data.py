@@ -16,8 +16,10 @@ FIRST_DAY = datetime(2025, 1, 1, tzinfo=UTC)
 DAYS = 365
 CUSTOMERS = 200_000
 COUNTRIES = ("AT", "BE", "BR", "CA", "CH", "CZ", "DE", "DK", "ES", "FI", "FR", "GB", "IT", "JP", "NL", "NO", "PL", "PT")
-CATEGORIES = ("audio", "beauty", "books", "camping", "cycling", "garden", "grocery", "kitchen", "music", "office")
-CATEGORIES += ("outdoor", "pets", "photo", "running", "shoes", "skiing", "tools", "toys", "travel", "video")
+CATEGORIES = (
+    *("audio", "beauty", "books", "camping", "cycling", "garden", "grocery", "kitchen", "music", "office"),
+    *("outdoor", "pets", "photo", "running", "shoes", "skiing", "tools", "toys", "travel", "video"),
+)
 QUERIES_PER_FOCUS = 240
 
 

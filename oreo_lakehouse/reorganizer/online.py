@@ -6,7 +6,7 @@ the queries one by one, and only the state it ends in is worth building.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +24,15 @@ from oreo_lakehouse.predicates.tree import Predicate
 from oreo_lakehouse.predicates.workload import Workload
 from oreo_lakehouse.reorganizer.decision import Decision
 from oreo_lakehouse.reorganizer.paper import PaperStrategy
+from oreo_lakehouse.reorganizer.planner import PlannerStrategy
 from oreo_lakehouse.reorganizer.states import INITIAL, StateSpace
+from oreo_lakehouse.reorganizer.strategy import Strategy
 
 FORMAT_VERSION = 1
+STRATEGIES: dict[str, Callable[[DecideSettings, LayoutSettings, int, int], Strategy]] = {
+    "planner": PlannerStrategy,
+    "paper": PaperStrategy,
+}
 
 
 @dataclass(frozen=True)
@@ -57,10 +63,10 @@ class OnlineOptimizer:
     """
 
     def __init__(self, settings: DecideSettings, layout_settings: LayoutSettings, seed: int) -> None:
-        if settings.policy != "paper":
-            raise ConfigError(f"'decide.policy' must be 'paper', not {settings.policy!r}")
+        if settings.policy not in STRATEGIES:
+            raise ConfigError(f"'decide.policy' must be one of {', '.join(STRATEGIES)}, not {settings.policy!r}")
         self.settings, self.layout_settings, self.seed = settings, layout_settings, seed
-        self._strategy = PaperStrategy(settings, layout_settings, 0, seed)
+        self._strategy: Strategy = STRATEGIES[settings.policy](settings, layout_settings, 0, seed)
         self._remembered: list[Predicate] = []
 
     def advise(
@@ -76,7 +82,7 @@ class OnlineOptimizer:
             current: the id of the layout that the table is in, or "initial".
         """
         strategy = self._strategy
-        strategy.manager.blocks = blocks
+        strategy.blocks = blocks
         self.placed(current)
         first = len(self._remembered)
         everything = [*self._remembered, *predicates]
@@ -124,6 +130,8 @@ class OnlineOptimizer:
         if document.get("version") != FORMAT_VERSION:
             raise StoreError(f"optimizer format {document.get('version')!r} is not supported; upgrade")
         try:
+            if document["strategy"]["policy"] != settings.policy:
+                raise StoreError(f"the saved state is of policy {document['strategy']['policy']!r}; start anew")
             out = cls(settings, layout_settings, int(document["seed"]))
             out._remembered = [from_json(query) for query in document["queries"]]
             out._strategy.restore(document["strategy"], settings.alpha)
@@ -153,7 +161,9 @@ class OnlineOptimizer:
         if target is None:
             reason = f"a recent query reads {costs.get(current, 1.0):.1%} of the table, and no move pays for itself yet"
         else:
-            reason = f"a recent query reads {costs.get(current, 1.0):.1%} of the table now and {costs[wanted]:.1%} there"
+            reason = (
+                f"a recent query reads {costs.get(current, 1.0):.1%} of the table now and {costs[wanted]:.1%} there"
+            )
         return Advice(
             target,
             costs.get(current, 1.0),
