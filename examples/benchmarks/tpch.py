@@ -36,7 +36,9 @@ def rows(folder: Path, count: int) -> pa.Table:
     made = folder / f"tpch-{count}.parquet"
     if not made.exists():
         if shutil.which("tpchgen-cli") is None:
-            raise SystemExit("tpchgen-cli is not installed; run: uv run --with tpchgen-cli examples/benchmarks/decisions.py")
+            raise SystemExit(
+                "tpchgen-cli is not installed; run: uv run --with tpchgen-cli examples/benchmarks/decisions.py"
+            )
         folder.mkdir(parents=True, exist_ok=True)
         command = ["tpchgen-cli", "parquet", "-s", str(SCALE_FACTOR), "--output-dir", str(folder)]
         subprocess.run(command, check=True)
@@ -106,11 +108,15 @@ class Templates:
 
     def _q5(self, random: Random) -> Predicate:
         year = int(random.integers(1993, 1998))
-        return And((_is("c_r_name", self._pick(random, "c_r_name")), *_between("o_orderdate", _day(year), _day(year + 1))))
+        return And(
+            (_is("c_r_name", self._pick(random, "c_r_name")), *_between("o_orderdate", _day(year), _day(year + 1)))
+        )
 
     def _q6(self, random: Random) -> Predicate:
         year, percent = int(random.integers(1993, 1998)), int(random.integers(2, 10))
-        discount = [Compare("l_discount", op, Kind.DECIMAL, Decimal(percent + d) / 100) for op, d in ((Op.GE, -1), (Op.LE, 1))]
+        discount = [
+            Compare("l_discount", op, Kind.DECIMAL, Decimal(percent + d) / 100) for op, d in ((Op.GE, -1), (Op.LE, 1))
+        ]
         quantity = Compare("l_quantity", Op.LT, Kind.DECIMAL, Decimal(int(random.integers(24, 26))))
         return And((*_between("l_shipdate", _day(year), _day(year + 1)), *discount, quantity))
 
@@ -138,7 +144,9 @@ class Templates:
         return And(_between("l_shipdate", _day(1993, month), _day(1993, month + 1)))
 
     def _q17(self, random: Random) -> Predicate:
-        return And((_is("p_brand", self._pick(random, "p_brand")), _is("p_container", self._pick(random, "p_container"))))
+        return And(
+            (_is("p_brand", self._pick(random, "p_brand")), _is("p_container", self._pick(random, "p_container")))
+        )
 
     def _q19(self, random: Random) -> Predicate:
         parts: list[Predicate] = []
@@ -147,7 +155,13 @@ class Templates:
             quantity = [Compare("l_quantity", op, Kind.DECIMAL, v) for op, v in ((Op.GE, start), (Op.LE, start + 10))]
             sizes = [Compare("p_size", op, Kind.INTEGER, v) for op, v in ((Op.GE, 1), (Op.LE, size))]
             parts.append(And((_is("p_brand", self._pick(random, "p_brand")), *quantity, *sizes)))
-        return And((In("l_shipmode", Kind.STRING, ("AIR", "REG AIR")), _is("l_shipinstruct", "DELIVER IN PERSON"), Or(tuple(parts))))
+        return And(
+            (
+                In("l_shipmode", Kind.STRING, ("AIR", "REG AIR")),
+                _is("l_shipinstruct", "DELIVER IN PERSON"),
+                Or(tuple(parts)),
+            )
+        )
 
     def _q21(self, random: Random) -> Predicate:
         late = CompareColumns("l_receiptdate", Op.GT, "l_commitdate")

@@ -2,8 +2,8 @@
 
 New queries copy a seen one and redraw its literals. For a column whose literals are mostly seen once, there must be
 many unseen ones (Good and Turing: the chance that the next one is new is the share of those seen once), so it is
-redrawn with that chance: a category from the column's values, a range by moving it, width kept, within what has been seen and a
-little beyond.
+redrawn with that chance: a category from the column's values, a range by moving it, width kept, within what has been
+seen and a little beyond.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def augmented(
             continue
         chosen = random.integers(len(group.queries), size=wanted)
         values = [slot[chosen] for slot in slots]
-        for place, ranged, numbers in _families(group.shape):
+        for place, ranged, numbers in slot_families(group.shape):
             column = sample.rows.column(place[0])
             if column is None or column.kind is not place[1] or len(column.values) < 2:
                 continue
@@ -65,7 +65,7 @@ def _unseen(values: Array) -> float:
     return float((counts == 1).sum() / max(1, len(first)))
 
 
-def _families(shape: Shape) -> list[tuple[Place, bool, list[int]]]:
+def slot_families(shape: Shape) -> list[tuple[Place, bool, list[int]]]:
     """Slots that move together: the bounds of one conjunction on one column; any other slot alone."""
     out: list[tuple[Place, bool, list[int]]] = []
     number = 0

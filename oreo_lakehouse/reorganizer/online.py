@@ -82,7 +82,7 @@ class OnlineOptimizer:
             current: the id of the layout that the table is in, or "initial".
         """
         strategy = self._strategy
-        strategy.blocks = blocks
+        strategy.aim_at(blocks)
         self.placed(current)
         first = len(self._remembered)
         everything = [*self._remembered, *predicates]

@@ -25,12 +25,19 @@ class PaperStrategy:
         source: Source = "SW",
         activation: Activation = "deferred",
     ) -> None:
-        self.layouts: dict[str, Layout] = {}
+        self._layouts: dict[str, Layout] = {}
         self.manager = LayoutManager(
             layout.generators, blocks, decide.window, decide.epsilon, decide.max_states, source, seed
         )
         self.dumts = DUMTS([INITIAL], decide.alpha, seed, decide.gamma)
         self.activation: Activation = activation
+
+    def aim_at(self, blocks: int) -> None:
+        self.manager.blocks = blocks
+
+    @property
+    def layouts(self) -> dict[str, Layout]:
+        return self._layouts
 
     @property
     def current(self) -> str:
@@ -55,12 +62,12 @@ class PaperStrategy:
             for change in self.manager.changes(space, self.dumts.states, self.dumts.current):
                 if change.evict:
                     self.dumts.remove_state(change.evict)
-                    self.layouts.pop(change.evict, None)
+                    self._layouts.pop(change.evict, None)
                     space.remove(change.evict)
                     changes.append(self._note("evict", change.evict, change.reason))
                 elif change.admit is not None and change.source is not None:
                     state = change.admit.id
-                    self.layouts[state] = change.admit
+                    self._layouts[state] = change.admit
                     space.add(state, change.source)
                     counter = 0.0
                     if self.activation == "replayed":
@@ -76,7 +83,7 @@ class PaperStrategy:
     def place(self, state: str) -> None:
         self.dumts.place(state)
         for other in list(self.dumts.states):
-            if other != state and other not in self.layouts:
+            if other != state and other not in self._layouts:
                 self.dumts.remove_state(other)  # the initial state, or an evicted one: nobody can make it again
 
     def recent(self) -> list[int]:
@@ -91,7 +98,7 @@ class PaperStrategy:
     def to_json(self) -> dict[str, Any]:
         return {
             "policy": "paper",
-            "layouts": [layout.to_json() for layout in self.layouts.values()],
+            "layouts": [layout.to_json() for layout in self._layouts.values()],
             "manager": self.manager.to_json(),
             "dumts": self.dumts.to_json(),
         }
@@ -104,7 +111,7 @@ class PaperStrategy:
         """
         try:
             found = [layout_from_json(layout) for layout in document["layouts"]]
-            self.layouts = {layout.id: layout for layout in found}
+            self._layouts = {layout.id: layout for layout in found}
             self.manager.restore(document["manager"])
             self.dumts = DUMTS.from_json(document["dumts"])
         except (KeyError, TypeError, ValueError) as error:

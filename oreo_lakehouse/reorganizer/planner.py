@@ -1,4 +1,11 @@
-"""The planner: move when a layout is worth its price for the rest of this regime and for those that come after it."""
+"""The planner: move when a layout is worth its price for the rest of this regime and for those that come after it.
+
+A change detector cuts the stream into regimes. From the regimes seen so far follow how long the present one may last
+(its residual life R) and what each state is worth when it ends (its tail value U). The best state b minimises
+R x (mean service cost lately) + U; the table moves there if that saves more than alpha, and the stream has already
+shown some of it: regret since the change, or a clear advantage in what comes later. Where literals slide with time,
+costs are those of projected queries. The guard has the last word; what it proves is in `guard.py`.
+"""
 
 from __future__ import annotations
 
@@ -7,37 +14,59 @@ from typing import Any
 import numpy as np
 
 from oreo_lakehouse.config import DecideSettings, LayoutSettings
+from oreo_lakehouse.errors import StoreError
 from oreo_lakehouse.layouts.layout import Layout
 from oreo_lakehouse.predicates.workload import shape_columns
 from oreo_lakehouse.reorganizer.change import ChangeDetector
 from oreo_lakehouse.reorganizer.decision import Decision
+from oreo_lakehouse.reorganizer.guard import Guard
+from oreo_lakehouse.reorganizer.outlook import Outlook
+from oreo_lakehouse.reorganizer.pool import StatePool
 from oreo_lakehouse.reorganizer.regimes import RegimeLog, tail_value
 from oreo_lakehouse.reorganizer.scout import Scout
-from oreo_lakehouse.reorganizer.states import INITIAL, CostSource, StateSpace
+from oreo_lakehouse.reorganizer.states import INITIAL, StateSpace
 
-_MEAN_OVER = 50
 _SETTLE = 5
-_REGRET = 0.15
-_WORTH = 0.75
+"""Queries after a change before anything is decided."""
+_MEAN_OVER = 50
 _LONGEST = 1000.0
-_EPSILON = 0.02
-_RECENT = 40
-_MIXTURES = 6
+_REGRET = 0.15
+_LATER = 0.75
+_LOOK_BACK = 400
+_KEPT = 640
+"""Of the latest queries: what the detector of drift and the projections look at."""
 
 
 class PlannerStrategy:
+    """The default strategy.
+
+    Args:
+        decide: alpha and the cap on states.
+        layout: names of the generators.
+        blocks: k, the blocks that a layout should have.
+        seed: of every draw.
+    """
+
     def __init__(self, decide: DecideSettings, layout: LayoutSettings, blocks: int, seed: int) -> None:
-        self.alpha, self.max_states = decide.alpha, decide.max_states
-        self.layouts: dict[str, Layout] = {}
-        self.families: dict[str, str] = {INITIAL: "recent"}
+        self.alpha = decide.alpha
+        self.pool = StatePool(decide.max_states)
         self.detector = ChangeDetector()
         self.log = RegimeLog()
         self.scout = Scout(layout.generators, blocks, seed)
+        self.outlook = Outlook(seed)
+        self.guard = Guard([INITIAL], decide.alpha, seed)
         self._current = INITIAL
         self._since_move = 0
-        self._values: dict[str, float] = {}
-        self._stale = True
+        self._latest: list[int] = []
+        self._worth: dict[str, float] | None = None
         self._regime_costs: dict[str, dict[tuple[int, ...], float]] = {}
+
+    def aim_at(self, blocks: int) -> None:
+        self.scout.blocks = blocks
+
+    @property
+    def layouts(self) -> dict[str, Layout]:
+        return self.pool.layouts
 
     @property
     def current(self) -> str:
@@ -45,142 +74,182 @@ class PlannerStrategy:
 
     @property
     def states(self) -> list[str]:
-        return list(self.families)
+        return self.pool.states
 
     @property
     def phase(self) -> int:
+        """Regimes finished."""
         return len(self.log.past)
 
     @property
     def counters(self) -> dict[str, float]:
-        return dict(self._values)
+        """Of the D-UMTS that guards the plan."""
+        return self.guard.comparator.dumts.counters
 
     def step(self, query: int, space: StateSpace) -> list[Decision]:
+        out: list[Decision] = []
+        self.guard.observe(self._current, space.at(query, self.pool.states))
+        self._remember(query)
+        signal = self.detector.observe(",".join(sorted(shape_columns(space.stream.group_of(query).shape))))
+        if signal:
+            self._regime(signal)
+            out.append(self._decide("phase", _SIGNALS[signal]))
+        since = self.detector.since
+        for family, layout in self.scout.candidates(space, query, since):
+            out += self._admit(space, query, family, layout)
+        for layout in self.outlook.observe(space, query, since, self.scout.generators, self.scout.blocks):
+            out += self._admit(space, query, "recent", layout)
+        wanted, reason = self._wish(space, query, since)
+        allowed = self.guard.allowed(wanted)
+        if allowed != self._current:
+            if allowed != wanted:
+                reason = "the plan has cost more than its guard allows; follow the guard"
+            self._current, self._since_move = allowed, 0
+            self.guard.moved()
+            out.append(self._decide("move", reason))
+        return out
+
+    def _remember(self, query: int) -> None:
         self.scout.observe(query)
         self.log.observe(query)
+        self._latest.append(query)
+        del self._latest[:-_KEPT]
         self._since_move += 1
-        signal = self.detector.observe(",".join(sorted(shape_columns(space.stream.group_of(query).shape))))
+
+    def _regime(self, signal: str) -> None:
         if signal == "change":
             self.log.change(self.detector.since)
             self._since_move = min(self._since_move, self.detector.since)
-            self._stale = True
-        elif signal == "undo":
+            self.outlook.clear()
+        else:
             self.log.undo()
-            self._stale = True
-        out: list[Decision] = []
-        for family, layout in self.scout.candidates(space, query, self.detector.since):
-            out += self._admit(space, query, family, layout)
-        move = self._consider(space, query)
-        return [*out, move] if move is not None else out
-
-    def _consider(self, space: StateSpace, query: int) -> Decision | None:
-        since = self.detector.since
-        if since < _SETTLE or len(self.families) < 2:
-            return None
-        if self._stale:
-            self._revalue(space)
-        states = self.states
-        recent = slice(query + 1 - min(since, _MEAN_OVER), query + 1)
-        means = space.matrix(states, recent).mean(axis=1)
-        rest = min(_LONGEST, self.log.residual_life())
-        later = np.array([self._values[s] for s in states])
-        worth = rest * means + later
-        here, best = states.index(self._current), int(np.argmin(worth))
-        gain = worth[here] - worth[best]
-        if gain < self.alpha:
-            return None
-        back = slice(query + 1 - min(since, self._since_move, 400), query + 1)
-        regret = float((space.costs(self._current, back) - space.costs(states[best], back)).sum())
-        if regret < _REGRET * self.alpha and later[here] - later[best] < _WORTH * self.alpha:
-            return None
-        self._current = states[best]
-        self._since_move = 0
-        return Decision(
-            "move", self._current, f"saves {gain:.0f} over {rest:.0f} queries", self.phase, {}, self.log.seen
-        )
-
-    def _revalue(self, space: StateSpace) -> None:
-        states = self.states
-        costs = np.array([self._means(space, s) for s in states]).reshape(len(states), len(self.log.past))
-        self._values = dict(zip(states, tail_value(self.log, costs, self.alpha).tolist(), strict=True))
-        self._stale = False
-
-    def _means(self, space: StateSpace, state: str) -> list[float]:
-        known = self._regime_costs.setdefault(state, {})
-        missing = [r for r in self.log.past if r.queries not in known]
-        if missing:
-            costs = space.costs(state, [q for r in missing for q in r.queries])
-            ends = np.cumsum([len(r.queries) for r in missing])
-            for regime, part in zip(missing, np.split(costs, ends[:-1]), strict=True):
-                known[regime.queries] = float(part.mean())
-        return [known[r.queries] for r in self.log.past]
+        self._worth = None
 
     def _admit(self, space: StateSpace, query: int, family: str, layout: Layout) -> list[Decision]:
-        if layout.id in self.families:
+        found = self.pool.admit(space, family, layout, self.scout.biased.items, query, self._current)
+        if found is None:
             return []
-        source = space.source_of(layout)
-        sample, recent = self.scout.biased.items, slice(max(0, query + 1 - _RECENT), query + 1)
-        peers = [s for s, f in self.families.items() if f == family]
-        far = max(self._distance(space, source, sample), self._distance(space, source, recent))
-        if family == "mixture":
-            means = space.matrix(peers, sample).mean(axis=1)
-            better = not len(peers) or source.costs(sample).mean() <= 0.99 * means.min()
-            if far <= _EPSILON and not better:
-                return []
-        elif far <= _EPSILON:
-            return []
-        out: list[Decision] = []
-        limit = _MIXTURES if family == "mixture" else self.max_states
-        if len(peers) >= limit:
-            loser = self._loser(space, [s for s in peers if s != self._current], family, sample, recent)
-            self._drop(space, loser)
-            out.append(Decision("evict", loser, "", self.phase, {}, self.log.seen))
-        self.layouts[layout.id] = layout
-        self.families[layout.id] = family
-        space.add(layout.id, source)
-        self._stale = True
-        out.append(Decision("admit", layout.id, layout.describe(), self.phase, {}, self.log.seen))
+        self.guard.add_state(found.state)
+        self._worth = None
+        out = [self._decide("admit", found.reason, found.state)]
+        if found.evicted:
+            self._forget(found.evicted)
+            out.append(self._decide("evict", "as many states as allowed; least is lost without it", found.evicted))
         return out
 
-    def _distance(self, space: StateSpace, source: CostSource, queries: Any) -> float:
-        costs = source.costs(queries)
-        return float(np.abs(space.matrix(self.states, queries) - costs).mean(axis=1).min())
-
-    def _loser(self, space: StateSpace, peers: list[str], family: str, sample: Any, recent: slice) -> str:
-        costs = space.matrix(peers, sample)
-        if family == "mixture":
-            return peers[int(np.argmax(costs.mean(axis=1)))]
-        late = space.matrix(peers, recent)
-        loss = _loss(costs) / costs.shape[1] + _loss(late) / late.shape[1]
-        return peers[int(np.argmin(loss))]
-
-    def _drop(self, space: StateSpace, state: str) -> None:
-        del self.families[state]
-        self.layouts.pop(state, None)
+    def _forget(self, state: str) -> None:
+        self.guard.remove_state(state)
         self._regime_costs.pop(state, None)
-        space.remove(state)
+
+    def _wish(self, space: StateSpace, query: int, since: int) -> tuple[str, str]:
+        """The state that the planner would be in now, and why."""
+        stay = self._current, ""
+        if since < _SETTLE or len(self.pool.states) < 2:
+            return stay
+        states = self.pool.states
+        later = np.array([self._later(space)[state] for state in states])
+        rest = min(_LONGEST, self.log.residual_life())
+        back = min(since, self._since_move, _LOOK_BACK)
+        if self.outlook:
+            means = self.outlook.means(space, query, states)
+            rest, back = self.outlook.life(rest), min(back, 2 * _MEAN_OVER)
+        else:
+            means = space.matrix(states, slice(query + 1 - min(since, _MEAN_OVER), query + 1)).mean(axis=1)
+        worth = rest * means + later
+        here, best = states.index(self._current), int(np.argmin(worth))
+        gain = float(worth[here] - worth[best])
+        if gain < self.alpha:
+            return stay
+        lately = slice(query + 1 - back, query + 1)
+        regret = float((space.costs(self._current, lately) - space.costs(states[best], lately)).sum())
+        if regret < _REGRET * self.alpha and later[here] - later[best] < _LATER * self.alpha:
+            return stay
+        return states[best], (
+            f"it is expected to save {gain:.0f} scans over the next {rest:.0f} queries and what follows them; "
+            f"a recent query costs {means[best]:.3f} of a scan there and {means[here]:.3f} here"
+        )
+
+    def _later(self, space: StateSpace) -> dict[str, float]:
+        """The tail value of each state, recomputed when regimes or states have changed."""
+        if self._worth is None:
+            states = self.pool.states
+            costs = np.array([self._means(space, state) for state in states]).reshape(len(states), -1)
+            self._worth = dict(zip(states, tail_value(self.log, costs, self.alpha).tolist(), strict=True))
+        return self._worth
+
+    def _means(self, space: StateSpace, state: str) -> list[float]:
+        """The state's mean cost in each past regime."""
+        known = self._regime_costs.setdefault(state, {})
+        missing = [regime for regime in self.log.past if regime.queries not in known]
+        if missing:
+            costs = space.costs(state, [query for regime in missing for query in regime.queries])
+            ends = np.cumsum([len(regime.queries) for regime in missing])
+            for regime, part in zip(missing, np.split(costs, ends[:-1]), strict=True):
+                known[regime.queries] = float(part.mean())
+        return [known[regime.queries] for regime in self.log.past]
+
+    def _decide(self, kind: str, reason: str, state: str = "") -> Decision:
+        counters = self.counters if kind == "move" else {}
+        return Decision(kind, state or self._current, reason, self.phase, counters, self.log.seen)
 
     def place(self, state: str) -> None:
+        if state not in self.pool.families:
+            self.pool.families[state] = "recent"
+            self.guard.add_state(state)
         self._current = state
+        for other in self.pool.states:
+            if other != state and other not in self.pool.layouts:  # nobody can make it again
+                self.pool.remove(None, other)
+                self._forget(other)
+        self._worth = None
 
     def recent(self) -> list[int]:
-        return []
+        return self._latest[-_MEAN_OVER:]
 
     def kept(self) -> set[int]:
-        return self.scout.kept() | self.log.kept()
+        return {*self._latest, *self.scout.kept(), *self.log.kept()}
 
     def renumber(self, numbers: dict[int, int]) -> None:
+        self._latest = [numbers[query] for query in self._latest]
         self.scout.renumber(numbers)
         self.log.renumber(numbers)
         self._regime_costs.clear()
+        self._worth = None
 
     def to_json(self) -> dict[str, Any]:
-        return {}
+        return {
+            "policy": "planner",
+            "pool": self.pool.to_json(),
+            "detector": self.detector.to_json(),
+            "log": self.log.to_json(),
+            "scout": self.scout.to_json(),
+            "outlook": self.outlook.to_json(),
+            "guard": self.guard.to_json(),
+            "current": self._current,
+            "since_move": self._since_move,
+            "latest": list(self._latest),
+        }
+
+    def restore(self, document: dict[str, Any], alpha: float) -> None:
+        """Go on from what `to_json` described; alpha may have changed since.
+
+        Raises:
+            StoreError: the document is not one of ours.
+        """
+        try:
+            self.pool.restore(document["pool"])
+            self.detector = ChangeDetector.from_json(document["detector"])
+            self.log = RegimeLog.from_json(document["log"])
+            self.scout.restore(document["scout"])
+            self.outlook.restore(document["outlook"])
+            self.guard = Guard.from_json(document["guard"], alpha)
+            self._current, self._since_move = str(document["current"]), int(document["since_move"])
+            self._latest = [int(query) for query in document["latest"]]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise StoreError(f"malformed state: the planner cannot be read ({error})") from error
 
 
-def _loss(costs: np.ndarray) -> np.ndarray:
-    """By how much the least costs would rise without each state."""
-    if len(costs) < 2:
-        return np.zeros(len(costs))
-    lowest = np.partition(costs, 1, axis=0)[:2]
-    return np.where(costs == lowest[0], lowest[1] - lowest[0], 0.0).sum(axis=1)
+_SIGNALS = {
+    "change": "the workload has changed: most of the latest queries are of a kind that was rare",
+    "undo": "the workload had not changed after all",
+}

@@ -31,6 +31,8 @@ class CostSource(Protocol):
 
     def cost(self, query: int) -> float: ...
 
+    def costs_of(self, workload: Workload) -> Costs: ...
+
 
 class BlockCosts:
     """Costs of the stream's queries over one set of blocks, each computed when first asked for."""
@@ -58,6 +60,10 @@ class BlockCosts:
             found = self.costs(slice(query, query + 1))[0]
         return float(found)
 
+    def costs_of(self, workload: Workload) -> Costs:
+        """The costs of queries that are not part of the stream."""
+        return service_costs(workload, self._blocks, self._mode)
+
 
 class StateSpace:
     """Layouts by id, over one sample and one stream of queries."""
@@ -68,6 +74,9 @@ class StateSpace:
         self.columns = None if columns is None else sorted(columns)
         self._sources: dict[str, CostSource] = {}
         self._known: dict[str, CostSource] = {}
+
+    def __contains__(self, state: str) -> bool:
+        return state in self._sources
 
     @property
     def known(self) -> dict[str, CostSource]:
@@ -96,6 +105,10 @@ class StateSpace:
     def cost(self, state: str, query: int) -> float:
         """One query's service cost in one state, which may have been evicted since."""
         return self._known[state].cost(query)
+
+    def outlook(self, states: Sequence[str], workload: Workload) -> Costs:
+        """Each state's mean service cost on queries that are not part of the stream."""
+        return np.array([self._sources[state].costs_of(workload).mean() for state in states])
 
     def at(self, query: int, states: Iterable[str]) -> dict[str, float]:
         """One query's service cost in each state."""

@@ -15,8 +15,10 @@ from oreo_lakehouse.reorganizer.states import StateSpace
 class Strategy(Protocol):
     """Owns the states' layouts and everything that is remembered between two queries."""
 
-    layouts: dict[str, Layout]
-    """Of all states but the initial one."""
+    @property
+    def layouts(self) -> dict[str, Layout]:
+        """Of all states but the initial one."""
+        ...
 
     @property
     def current(self) -> str:
@@ -31,6 +33,10 @@ class Strategy(Protocol):
 
     @property
     def counters(self) -> dict[str, float]: ...
+
+    def aim_at(self, blocks: int) -> None:
+        """New layouts should have this many blocks."""
+        ...
 
     def step(self, query: int, space: StateSpace) -> list[Decision]:
         """Serve one query; what was decided, the answer to the query last."""
@@ -53,3 +59,7 @@ class Strategy(Protocol):
         ...
 
     def to_json(self) -> dict[str, Any]: ...
+
+    def restore(self, document: dict[str, Any], alpha: float) -> None:
+        """Go on from what `to_json` described; alpha may have changed since."""
+        ...

@@ -16,7 +16,8 @@ from oreo_lakehouse.predicates.values import Kind
 from oreo_lakehouse.predicates.workload import Workload
 from oreo_lakehouse.reorganizer.online import OnlineOptimizer
 
-DECIDE = DecideSettings(policy="paper", alpha=10.0, window=50)
+DECIDE = {policy: DecideSettings(policy=policy, alpha=10.0, window=50) for policy in ("paper", "planner")}
+both = pytest.mark.parametrize("policy", ["paper", "planner"])
 LAYOUT = LayoutSettings()
 RANDOM = np.random.default_rng(5)
 ROWS = pa.table({name: RANDOM.integers(0, 1000, 4000) for name in "abc"})
@@ -36,8 +37,9 @@ def queries(column, count, seed=0):
     ]
 
 
-def test_a_selective_workload_leads_to_a_layout_that_serves_it():
-    optimizer = OnlineOptimizer(DECIDE, LAYOUT, seed=1)
+@both
+def test_a_selective_workload_leads_to_a_layout_that_serves_it(policy):
+    optimizer = OnlineOptimizer(DECIDE[policy], LAYOUT, seed=1)
     advice = optimizer.advise(queries("a", 300), ROWS, BLOCKS, 16, "initial")
     assert advice.target is not None
     assert advice.current_cost > 0.9
@@ -49,8 +51,9 @@ def test_a_selective_workload_leads_to_a_layout_that_serves_it():
     assert optimizer.layout(advice.target.id) is advice.target
 
 
-def test_no_queries_and_full_scans_change_nothing():
-    optimizer = OnlineOptimizer(DECIDE, LAYOUT, seed=1)
+@both
+def test_no_queries_and_full_scans_change_nothing(policy):
+    optimizer = OnlineOptimizer(DECIDE[policy], LAYOUT, seed=1)
     advice = optimizer.advise([], ROWS, BLOCKS, 16, "initial")
     assert advice.target is None
     advice = optimizer.advise([And(())] * 100, ROWS, BLOCKS, 16, "initial")
@@ -63,12 +66,12 @@ def batches():
         yield queries(column, 70, seed=number)
 
 
-def run(restart):
-    optimizer = OnlineOptimizer(DECIDE, LAYOUT, seed=3)
+def run(policy, restart):
+    optimizer = OnlineOptimizer(DECIDE[policy], LAYOUT, seed=3)
     current, out = "initial", []
     for batch in batches():
         if restart:
-            optimizer = OnlineOptimizer.from_json(json.loads(json.dumps(optimizer.to_json())), DECIDE, LAYOUT)
+            optimizer = OnlineOptimizer.from_json(json.loads(json.dumps(optimizer.to_json())), DECIDE[policy], LAYOUT)
         layout = optimizer.layout(current)
         blocks = BLOCKS if layout is None else Sample(ROWS).blocks(layout)
         advice = optimizer.advise(batch, ROWS, blocks, 16, current)
@@ -79,12 +82,14 @@ def run(restart):
     return out, optimizer.to_json()
 
 
-def test_stop_and_resume_equals_an_uninterrupted_run():
-    assert run(restart=True) == run(restart=False)
+@both
+def test_stop_and_resume_equals_an_uninterrupted_run(policy):
+    assert run(policy, restart=True) == run(policy, restart=False)
 
 
-def test_a_move_that_was_not_made_is_told_and_remembered():
-    optimizer = OnlineOptimizer(DECIDE, LAYOUT, seed=1)
+@both
+def test_a_move_that_was_not_made_is_told_and_remembered(policy):
+    optimizer = OnlineOptimizer(DECIDE[policy], LAYOUT, seed=1)
     optimizer.advise(queries("a", 300), ROWS, BLOCKS, 16, "initial")
     optimizer.placed("initial")
     again = optimizer.advise(queries("a", 20, seed=7), ROWS, BLOCKS, 16, "initial")
@@ -102,8 +107,9 @@ def test_states_are_bounded_and_layouts_survive_json():
         assert optimizer.layout(read.id).to_json() == layout
 
 
-def test_malformed_and_newer_states_are_named():
+@both
+def test_malformed_and_newer_states_are_named(policy):
     with pytest.raises(StoreError, match="upgrade"):
-        OnlineOptimizer.from_json({"version": 99}, DECIDE, LAYOUT)
+        OnlineOptimizer.from_json({"version": 99}, DECIDE[policy], LAYOUT)
     with pytest.raises(StoreError, match="malformed state"):
-        OnlineOptimizer.from_json({"version": 1, "seed": 1, "queries": []}, DECIDE, LAYOUT)
+        OnlineOptimizer.from_json({"version": 1, "seed": 1, "queries": []}, DECIDE[policy], LAYOUT)

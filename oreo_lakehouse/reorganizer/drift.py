@@ -1,0 +1,80 @@
+"""Literals that slide with time: build for where they will be, not for where they were.
+
+Dashboards ask for the last day, the last week, the last month: the same query with bounds that move. Per query shape
+and column, the middle of the range is regressed on the query's position in the stream; a slope of more than six
+standard errors is a drift, and queries to come are drawn by moving recent ones along it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from oreo_lakehouse.predicates.values import Array, Kind
+from oreo_lakehouse.predicates.workload import Shape, Workload
+from oreo_lakehouse.reorganizer.augment import slot_families
+
+_ERRORS = 6.0
+_LEAST_OF_A_SHAPE = 60
+_NUMBERS = (Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ)
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How fast the slots of each shape slide, in units of their column a query."""
+
+    slopes: dict[Shape, dict[int, float]]
+
+    def __bool__(self) -> bool:
+        return bool(self.slopes)
+
+
+def find_drift(window: Workload) -> Drift:
+    """The drifts of a stretch of the stream."""
+    slopes: dict[Shape, dict[int, float]] = {}
+    for group in window.groups:
+        if len(group.queries) < _LEAST_OF_A_SHAPE:
+            continue
+        time = group.queries.astype(np.float64)
+        values = window.values(group)
+        for place, ranged, numbers in slot_families(group.shape):
+            if ranged and place[1] in _NUMBERS:
+                slope = _slope(time, np.mean([values[n].astype(np.float64) for n in numbers], axis=0))
+                if slope:
+                    slopes.setdefault(group.shape, {}).update(dict.fromkeys(numbers, slope))
+    return Drift(slopes)
+
+
+def project(window: Workload, drift: Drift, horizon: float, count: int, random: np.random.Generator) -> Workload:
+    """`count` queries like those of the window, as they may look up to `horizon` queries after its end."""
+    chosen = random.integers(len(window), size=count)
+    ahead = random.uniform(0, horizon, count) + (len(window) - chosen)
+    picked = window.take(chosen)
+    made: dict[Shape, list[Array]] = {}
+    for group in picked.groups:
+        values = picked.values(group)
+        for number, slope in drift.slopes.get(group.shape, {}).items():
+            moved = values[number].astype(np.float64) + slope * ahead[group.queries]
+            values[number] = moved.astype(values[number].dtype) if values[number].dtype.kind == "f" else _whole(moved)
+        if values:
+            made[group.shape] = values
+    return Workload.of_slots(made)
+
+
+def _slope(time: npt.NDArray[np.float64], middle: npt.NDArray[np.float64]) -> float:
+    """The slope of the middle over time, or 0 if it is within the noise."""
+    if not np.isfinite(middle).all():
+        return 0.0
+    centred, spread = time - time.mean(), float(((time - time.mean()) ** 2).sum())
+    if spread <= 0:
+        return 0.0
+    slope = float(centred @ (middle - middle.mean())) / spread
+    rest = middle - middle.mean() - slope * centred
+    error = float(np.sqrt((rest @ rest) / max(1, len(time) - 2) / spread))
+    return slope if abs(slope) > _ERRORS * error and slope != 0 else 0.0
+
+
+def _whole(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    return np.round(np.clip(values, -(2.0**62), 2.0**62)).astype(np.int64)

@@ -1,0 +1,112 @@
+"""The planner's states: two families with a cap each, and what it takes to be admitted.
+
+A **recent** candidate, made for the present regime, enters if its costs differ by more than epsilon from every state's
+on the time-biased sample or on the last few queries: the sample alone would reject layouts for brand-new templates. A
+**mixture**, made for the whole past, also enters if it is the best of its family. Over the cap, the recent state whose
+loss raises the least costs the least leaves, or the mixture with the worst mean; never the current state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from oreo_lakehouse.layouts.layout import Layout, layout_from_json
+from oreo_lakehouse.reorganizer.states import INITIAL, StateSpace
+
+_EPSILON = 0.02
+_RECENT = 40
+_BETTER = 0.99
+MOST_MIXTURES = 6
+
+
+@dataclass(frozen=True)
+class Admission:
+    """A state came, and perhaps another had to leave for it."""
+
+    state: str
+    evicted: str
+    reason: str
+
+
+class StatePool:
+    """Admitted layouts by id."""
+
+    def __init__(self, max_states: int) -> None:
+        self.max_states = max_states
+        self.layouts: dict[str, Layout] = {}
+        self.families: dict[str, str] = {INITIAL: "recent"}
+
+    @property
+    def states(self) -> list[str]:
+        return list(self.families)
+
+    def admit(
+        self, space: StateSpace, family: str, layout: Layout, sample: list[int], query: int, current: str
+    ) -> Admission | None:
+        """Admit a candidate if it is worth it.
+
+        Args:
+            space: where costs come from; the new state is added to it.
+            family: `recent` or `mixture`.
+            layout: the candidate.
+            sample: positions of the time-biased sample.
+            query: position of the latest query.
+            current: the state that must not leave.
+        """
+        if layout.id in self.families:
+            return None
+        source = space.source_of(layout)
+        recent = slice(max(0, query + 1 - _RECENT), query + 1)
+        distance = max(self._distance(space, source.costs(part), part) for part in (sample, recent))
+        peers = [state for state, kind in self.families.items() if kind == family]
+        reason = f"its costs differ by {distance:.3f} from every state's"
+        if distance <= _EPSILON:
+            means = space.matrix(peers, sample).mean(axis=1)
+            if family != "mixture" or float(source.costs(sample).mean()) > _BETTER * means.min(initial=np.inf):
+                return None
+            reason = "it is the best layout for the past as a whole"
+        evicted = ""
+        if len(peers) >= (MOST_MIXTURES if family == "mixture" else self.max_states):
+            evicted = self._loser(space, [state for state in peers if state != current], family, sample, recent)
+            self.remove(space, evicted)
+        self.layouts[layout.id] = layout
+        self.families[layout.id] = family
+        space.add(layout.id, source)
+        return Admission(layout.id, evicted, f"{layout.describe()}; {reason}")
+
+    def remove(self, space: StateSpace | None, state: str) -> None:
+        del self.families[state]
+        self.layouts.pop(state, None)
+        if space is not None:
+            space.remove(state)
+
+    def _distance(self, space: StateSpace, costs: np.ndarray, queries: Any) -> float:
+        return float(np.abs(space.matrix(self.states, queries) - costs).mean(axis=1).min())
+
+    def _loser(self, space: StateSpace, peers: list[str], family: str, sample: list[int], recent: slice) -> str:
+        costs = space.matrix(peers, sample)
+        if family == "mixture":
+            return peers[int(np.argmax(costs.mean(axis=1)))]
+        return peers[int(np.argmin(_loss(costs) + _loss(space.matrix(peers, recent))))]
+
+    def to_json(self) -> list[Any]:
+        return [[state, family, self._layout_json(state)] for state, family in self.families.items()]
+
+    def _layout_json(self, state: str) -> dict[str, Any] | None:
+        layout = self.layouts.get(state)
+        return None if layout is None else layout.to_json()
+
+    def restore(self, document: list[Any]) -> None:
+        self.families = {str(state): str(family) for state, family, _ in document}
+        self.layouts = {str(state): layout_from_json(layout) for state, _, layout in document if layout is not None}
+
+
+def _loss(costs: np.ndarray) -> np.ndarray:
+    """By how much the least costs would rise in the mean without each state."""
+    if len(costs) < 2 or not costs.shape[1]:
+        return np.zeros(len(costs))
+    lowest = np.partition(costs, 1, axis=0)[:2]
+    return np.where(costs == lowest[0], lowest[1] - lowest[0], 0.0).mean(axis=1)
