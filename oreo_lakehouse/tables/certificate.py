@@ -50,7 +50,10 @@ def observed(
             if time.monotonic() > deadline:
                 return None
             time.sleep(0.01)
-        return _certificate(observation.get) if java.future().value().get().isSuccess() else None
+        answer = java.future().value().get()
+        if answer.isFailure() or answer.get().length() == 0:  # a plan that proved empty is cut off with its observation
+            return None
+        return _certificate(observation.get)
 
     return watched, read
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from oreo_lakehouse.errors import RollbackError
 from oreo_lakehouse.predicates.values import Kind
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class LayoutCommit:
     run_id: str
     time: datetime
     action: str
-    """`layout` or `rollback`."""
+    """`layout`, `rollback` or `restore`."""
     base_version: int
     layout_run_id: str = ""
     """Of a rollback: the run id of the layout commit that it undid."""
@@ -191,3 +192,24 @@ class Table(ABC):
         Raises:
             RollbackError: it cannot be undone without losing something; the sentence says why and what to do instead.
         """
+
+    def restore(self, commit: LayoutCommit, run_id: str) -> CommitResult:  # noqa: ARG002
+        """Make the files that an earlier layout wrote current again, without rewriting a row.
+
+        Possible while they are still there and every commit since only appended rows or moved them between files. Rows
+        appended since stay in the files that their writers made.
+
+        Raises:
+            RollbackError: it cannot be done; the sentence says why and what to do instead.
+        """
+        raise RollbackError(
+            f"{self.identity.name}: {self.format} tables cannot go back to layout {commit.layout_id} yet."
+        )
+
+    def sweep(self, run_id: str) -> int:  # noqa: ARG002
+        """Delete the files of a run that died while it wrote them, unless they are committed; returns how many.
+
+        `discard` needs what `stage` answers; this needs the run's id only. A format that cannot tell whose a file is
+        deletes none.
+        """
+        return 0

@@ -1,4 +1,4 @@
-"""Delta's file actions in bulk, by a small Java class.
+"""Delta's file actions in bulk, by the Java class beside this module.
 
 A table may have tens of thousands of files, and one py4j call for each takes seconds. So lists of actions stay in the
 JVM; Python holds handles on them, and what it must see crosses as one string of JSON lines.
@@ -8,217 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.jvm import compile_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_SOURCE = """
-package oreo.unit;
-import java.util.*;
-import org.apache.hadoop.fs.*;
-import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.delta.*;
-import org.apache.spark.sql.delta.actions.*;
-import org.apache.spark.sql.execution.metric.*;
-import scala.Option;
-
-public class Actions {
-  public static scala.collection.immutable.Seq seq(List items) {
-    return scala.jdk.javaapi.CollectionConverters.asScala(items).toSeq();
-  }
-
-  public List parse(String lines) {
-    List actions = new ArrayList();
-    String[] each = lines.split("\\n");
-    for (int i = 0; i < each.length; i++)
-      if (!each[i].isEmpty()) actions.add(Action$.MODULE$.fromJson(each[i]));
-    return actions;
-  }
-
-  public List list(scala.collection.immutable.Seq actions) {
-    return new ArrayList(scala.jdk.javaapi.CollectionConverters.asJava(actions));
-  }
-
-  public String json(List actions) {
-    StringBuilder lines = new StringBuilder();
-    for (Iterator i = actions.iterator(); i.hasNext();) lines.append(((Action) i.next()).json()).append('\\n');
-    return lines.toString();
-  }
-
-  /** A file is the same file only with the same deletion vector. */
-  public static String key(AddFile file) {
-    Option vector = file.getDeletionVectorUniqueId();
-    return file.path() + (vector.isDefined() ? " " + vector.get() : "");
-  }
-
-  public static String key(RemoveFile file) {
-    Option vector = file.getDeletionVectorUniqueId();
-    return file.path() + (vector.isDefined() ? " " + vector.get() : "");
-  }
-
-  public String keys(List files) {
-    StringBuilder lines = new StringBuilder();
-    for (Iterator i = files.iterator(); i.hasNext();) lines.append(key((AddFile) i.next())).append('\\n');
-    return lines.toString();
-  }
-
-  /** The files with one of the keys, or those with none of them. */
-  public List select(List files, String keys, boolean inside) {
-    Set wanted = new HashSet(Arrays.asList(keys.split("\\n")));
-    List chosen = new ArrayList();
-    for (Iterator i = files.iterator(); i.hasNext();) {
-      AddFile file = (AddFile) i.next();
-      if (wanted.contains(key(file)) == inside) chosen.add(file);
-    }
-    return chosen;
-  }
-
-  public List sorted(List files) {
-    Map ordered = new TreeMap();
-    for (Iterator i = files.iterator(); i.hasNext();) {
-      AddFile file = (AddFile) i.next();
-      ordered.put(key(file), file);
-    }
-    return new ArrayList(ordered.values());
-  }
-
-  /** Which of these file names the log knows, live or removed. */
-  public String mentioned(Snapshot snapshot, String names) {
-    Set wanted = new HashSet(Arrays.asList(names.split("\\n")));
-    StringBuilder lines = new StringBuilder();
-    List known = new ArrayList(snapshot.allFiles().collectAsList());
-    known.addAll(snapshot.tombstones().collectAsList());
-    for (Iterator i = known.iterator(); i.hasNext();) {
-      String path = ((FileAction) i.next()).path();
-      String name = path.substring(path.lastIndexOf('/') + 1);
-      if (wanted.contains(name)) lines.append(name).append('\\n');
-    }
-    return lines.toString();
-  }
-
-  /** Number of files, their bytes, their rows with deletes applied, and how many files do not tell their rows. */
-  public long[] totals(List files) {
-    long bytes = 0, rows = 0, silent = 0;
-    for (Iterator i = files.iterator(); i.hasNext();) {
-      AddFile file = (AddFile) i.next();
-      bytes += file.size();
-      Option known = file.numLogicalRecords();
-      if (known.isDefined()) rows += ((Long) known.get()).longValue(); else silent++;
-    }
-    return new long[] {files.size(), bytes, rows, silent};
-  }
-
-  public boolean haveRowIds(List files) {
-    for (Iterator i = files.iterator(); i.hasNext();)
-      if (((AddFile) i.next()).baseRowId().isEmpty()) return false;
-    return true;
-  }
-
-  /** One commit as the log has it: what it added, what it removed (keys), and whether it changed data. */
-  public List change(DeltaLog log, Option table, long version) {
-    scala.collection.Iterator commits = log.getChanges(version, version, table, true);
-    scala.collection.immutable.Seq actions = (scala.collection.immutable.Seq) ((scala.Tuple2) commits.next())._2();
-    List added = new ArrayList();
-    StringBuilder removed = new StringBuilder();
-    boolean deletes = false;
-    boolean inserts = false;
-    for (Iterator i = list(actions).iterator(); i.hasNext();) {
-      Object action = i.next();
-      if (action instanceof AddFile) {
-        added.add(action);
-        inserts |= ((AddFile) action).dataChange();
-      } else if (action instanceof RemoveFile) {
-        removed.append(key((RemoveFile) action)).append('\\n');
-        deletes |= ((RemoveFile) action).dataChange();
-      }
-    }
-    return Arrays.asList(new Object[] {added, removed.toString(), Boolean.valueOf(inserts), Boolean.valueOf(deletes)});
-  }
-
-  /** Paths of data files and deletion vectors that are not on storage; one listing a folder. */
-  public String missing(DeltaLog log, List files) throws java.io.IOException {
-    Map folders = new HashMap();
-    StringBuilder lines = new StringBuilder();
-    FileSystem storage = log.dataPath().getFileSystem(log.newDeltaHadoopConf());
-    for (Iterator i = files.iterator(); i.hasNext();) {
-      AddFile file = (AddFile) i.next();
-      List paths = new ArrayList();
-      paths.add(file.absolutePath(log));
-      DeletionVectorDescriptor vector = file.deletionVector();
-      if (vector != null && vector.isOnDisk()) paths.add(vector.absolutePath(log.dataPath()));
-      for (Iterator j = paths.iterator(); j.hasNext();) {
-        Path path = (Path) j.next();
-        Path folder = path.getParent();
-        if (!folders.containsKey(folder)) {
-          Set names = new HashSet();
-          FileSystem there = folder.getFileSystem(log.newDeltaHadoopConf());
-          try {
-            FileStatus[] found = there.listStatus(folder);
-            for (int k = 0; k < found.length; k++) names.add(found[k].getPath().getName());
-          } catch (java.io.FileNotFoundException gone) {
-          }
-          folders.put(folder, names);
-        }
-        if (!((Set) folders.get(folder)).contains(path.getName())) lines.append(path.toString()).append('\\n');
-      }
-    }
-    return lines.toString();
-  }
-
-  /** Swap files in one commit that changes no data; the caller's thread has the session with our settings. */
-  public long swap(SparkSession session, DeltaLog log, Option table, Snapshot from, List out, List in) {
-    long now = System.currentTimeMillis();
-    List actions = new ArrayList();
-    long addedBytes = 0, removedBytes = 0;
-    for (Iterator i = in.iterator(); i.hasNext();) {
-      AddFile f = (AddFile) i.next();
-      addedBytes += f.size();
-      actions.add(f.copy(f.path(), f.partitionValues(), f.size(), f.modificationTime(), false, f.stats(), f.tags(),
-          f.deletionVector(), f.baseRowId(), f.defaultRowCommitVersion(), f.clusteringProvider()));
-    }
-    for (Iterator i = out.iterator(); i.hasNext();) {
-      AddFile f = (AddFile) i.next();
-      removedBytes += f.size();
-      actions.add(f.removeWithTimestamp(now, false));
-    }
-    OptimisticTransaction transaction = log.startTransaction(table, Option.apply(from));
-    transaction.trackFilesRead(seq(out));
-    Map metrics = new HashMap();
-    metric(session, metrics, "numAddedFiles", in.size());
-    metric(session, metrics, "numAddedBytes", addedBytes);
-    metric(session, metrics, "numRemovedFiles", out.size());
-    metric(session, metrics, "numRemovedBytes", removedBytes);
-    transaction.registerSQLMetrics(session, scala.collection.immutable.Map$.MODULE$.from(
-        scala.jdk.javaapi.CollectionConverters.asScala(metrics)));
-    Object operation = new DeltaOperations$Optimize(
-        seq(new ArrayList()), seq(new ArrayList()), false, Option.empty(), false);
-    return transaction.commit(seq(actions), (DeltaOperations.Operation) operation,
-        RowTracking$.MODULE$.addPreservedRowTrackingTagIfNotSet(from, scala.collection.immutable.Map$.MODULE$.empty()));
-  }
-
-  private static void metric(SparkSession session, Map metrics, String name, long value) {
-    SQLMetric metric = SQLMetrics.createMetric(session.sparkContext(), name);
-    metric.set(value);
-    metrics.put(name, metric);
-  }
-
-  /** Our own commits: version, time in ms and the note, oldest or newest first as the log gives them. */
-  public String notes(DeltaLog log, Option table, long since, String mark) {
-    StringBuilder lines = new StringBuilder();
-    for (Iterator i = list(log.history().getHistory(since, Option.empty(), table)).iterator(); i.hasNext();) {
-      DeltaHistory entry = (DeltaHistory) i.next();
-      Option note = entry.userMetadata();
-      if (note.isDefined() && ((String) note.get()).contains(mark))
-        lines.append(entry.version().get()).append(' ').append(entry.timestamp().getTime()).append(' ')
-            .append(((String) note.get()).replace('\\n', ' ')).append('\\n');
-    }
-    return lines.toString();
-  }
-}
-"""
 
 _compiled: dict[str, Any] = {}
 
@@ -227,7 +23,8 @@ def actions(spark: SparkSession) -> Any:
     """The Java object, compiled once for a Spark application."""
     application = spark.sparkContext.applicationId
     if application not in _compiled:
-        _compiled[application] = compile_java(spark, _SOURCE, "Actions").newInstance()
+        source = files(__package__ or "").joinpath("Actions.java").read_text("utf-8")
+        _compiled[application] = compile_java(spark, source, "Actions").newInstance()
     return _compiled[application]
 
 

@@ -128,6 +128,12 @@ class DeltaTable(Table):
     def revert(self, commit: LayoutCommit, run_id: str) -> CommitResult:
         return undoing.revert(self._log, commit, run_id)
 
+    def restore(self, commit: LayoutCommit, run_id: str) -> CommitResult:
+        return undoing.restore(self._log, commit, run_id)
+
+    def sweep(self, run_id: str) -> int:
+        return staging.sweep(self._log, run_id)
+
     def _rows(self, files: object) -> int:
         """Rows of files with deletes applied, counted by Spark where the log does not tell."""
         _, _, rows, silent = actions(self.spark).totals(files)
