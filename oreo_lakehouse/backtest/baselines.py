@@ -11,6 +11,7 @@ offline-optimal  switches to the best layout for the template whenever the templ
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -31,8 +32,6 @@ class Baselines:
     def __init__(self, space: StateSpace, generators: Sequence[str], blocks: int, alpha: float, window: int) -> None:
         self.space, self.generators, self.blocks = space, tuple(generators), blocks
         self.alpha, self.window = alpha, window
-        self.candidates: dict[str, CostSource] = {}
-        """Every layout that any baseline made, for the optimum."""
 
     @property
     def _everything(self) -> slice:
@@ -42,14 +41,14 @@ class Baselines:
         return Outcome(self.space.costs(INITIAL, self._everything), (), self.alpha, 1)
 
     def static(self) -> Outcome:
-        sources = [self._made(layout) for layout in self._layouts(np.arange(len(self.space.stream)))]
+        sources = [self.space.source_of(layout) for layout in self._layouts(np.arange(len(self.space.stream)))]
         costs = [source.costs(self._everything) for source in sources]
         return Outcome(min(costs, key=lambda c: float(c.sum())), (), self.alpha, 1)
 
     def greedy(self) -> Outcome:
         current = self.space.known[INITIAL]
         served, moves = [np.zeros(0)], list[int]()
-        for start, stop, candidates in self._windows():
+        for start, stop, candidates in self._windows:
             served.append(current.costs(slice(start, stop)))
             best = min(candidates, key=lambda c: float(c.costs(slice(start, stop)).sum()), default=current)
             if best.costs(slice(start, stop)).sum() < served[-1].sum():
@@ -61,7 +60,7 @@ class Baselines:
         current, since = self.space.known[INITIAL], 0
         pool: list[CostSource] = []
         served, moves = [np.zeros(0)], list[int]()
-        for start, stop, candidates in self._windows():
+        for start, stop, candidates in self._windows:
             costs = current.costs(slice(start, stop))
             pool = [source for source in pool if source is not current] + candidates
             saved = [np.cumsum(current.costs(slice(since, stop)) - s.costs(slice(since, stop))) for s in pool]
@@ -88,7 +87,7 @@ class Baselines:
         return from_query + int(over[0]) if len(over) else len(gain)
 
     def mts_optimal(self, seed: int, gamma: float) -> Outcome:
-        sources = self._templates()[1]
+        sources = self._templates[1]
         names = [INITIAL, *(str(number) for number in range(len(sources)))]
         costs = np.stack([s.costs(self._everything) for s in (self.space.known[INITIAL], *sources)]).T
         reorganizer = DUMTS(names, self.alpha, seed, gamma)
@@ -100,19 +99,24 @@ class Baselines:
         return Outcome(served, tuple(moves), self.alpha, len(names))
 
     def offline_optimal(self) -> Outcome:
-        template, sources = self._templates()
+        template, sources = self._templates
         costs = np.stack([s.costs(self._everything) for s in sources])
         changes = np.flatnonzero(np.append(True, template[1:] != template[:-1]))
         return Outcome(costs[template, np.arange(len(template))], tuple(changes.tolist()), self.alpha, len(sources))
 
+    @cached_property
     def _windows(self) -> list[tuple[int, int, list[CostSource]]]:
+        """The stream in windows, each with the candidates made from it."""
         out: list[tuple[int, int, list[CostSource]]] = []
         for start in range(0, len(self.space.stream), self.window):
             stop = min(start + self.window, len(self.space.stream))
             full = stop - start == self.window
-            out.append((start, stop, [self._made(x) for x in self._layouts(np.arange(start, stop))] if full else []))
+            out.append(
+                (start, stop, [self.space.source_of(x) for x in self._layouts(np.arange(start, stop))] if full else [])
+            )
         return out
 
+    @cached_property
     def _templates(self) -> tuple[np.ndarray, list[CostSource]]:
         """Each query's template (its shape; rare ones share the last), and the best layout for each."""
         groups = sorted(self.space.stream.groups, key=lambda g: -len(g.queries))
@@ -122,7 +126,7 @@ class Baselines:
         sources: list[CostSource] = []
         for number in range(int(template.max()) + 1):
             queries = np.flatnonzero(template == number)
-            made = [self._made(layout) for layout in self._layouts(queries)]
+            made = [self.space.source_of(layout) for layout in self._layouts(queries)]
             sources.append(min(made, key=lambda source: float(source.costs(queries).sum())))
         return template, sources
 
@@ -131,8 +135,3 @@ class Baselines:
             queries = queries[np.linspace(0, len(queries) - 1, _MOST_QUERIES).astype(np.intp)]
         workload = self.space.stream.take(queries)
         return [generate(name, self.space.sample, workload, self.blocks, self.space.mode) for name in self.generators]
-
-    def _made(self, layout: Layout) -> CostSource:
-        if layout.id not in self.candidates:
-            self.candidates[layout.id] = self.space.source_of(layout)
-        return self.candidates[layout.id]

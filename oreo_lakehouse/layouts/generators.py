@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oreo_lakehouse.errors import ConfigError
+from oreo_lakehouse.layouts.curve import CurveLayout, HilbertLayout, ZOrderLayout
 from oreo_lakehouse.layouts.layout import Layout
 from oreo_lakehouse.layouts.qdtree import qdtree_layout
 from oreo_lakehouse.layouts.sample import Sample
@@ -64,4 +65,20 @@ def _sort(sample: Sample, workload: Workload, k: int, mode: Mode, weights: Weigh
     return sort_layout(sample, most_used_columns(sample, workload, weights)[:2], k)
 
 
-_OURS: dict[str, Generator] = {"sort": _sort, "qdtree": qdtree_layout}
+def _curve(kind: type[CurveLayout]) -> Generator:
+    def made(sample: Sample, workload: Workload, k: int, mode: Mode, weights: Weights | None) -> Layout:
+        del mode
+        columns = most_used_columns(sample, workload, weights)[:_CURVE_COLUMNS]
+        return kind.of(sample, columns, k) or sort_layout(sample, columns, k)
+
+    return made
+
+
+_CURVE_COLUMNS = 3
+"""The paper's choice: the three columns that the window's queries use most."""
+_OURS: dict[str, Generator] = {
+    "sort": _sort,
+    "qdtree": qdtree_layout,
+    "zorder": _curve(ZOrderLayout),
+    "hilbert": _curve(HilbertLayout),
+}

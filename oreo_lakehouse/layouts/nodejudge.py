@@ -1,94 +1,108 @@
 """Which queries would reach the children of a qd-tree's node, for all cuts at once.
 
 A node is a block with known rows, so its bounds are positions among the workload's literals (see `columnview.py`), and
-a cut at position j sends rows at positions up to j left. The children of all cuts of some columns are judged as if they
-were so many blocks: first the left and then the right ones of each column's cuts, column after column.
+a cut at position j sends rows at positions up to j left. The positions of all columns lie side by side in one range, a
+column's NULLs at its end: one count over the node's rows tells everything about every cut. The children of all cuts of
+some columns are then judged as if they were so many blocks: first the left and then the right ones of each column.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from oreo_lakehouse.layouts.blocks import Bools, Ints
-from oreo_lakehouse.layouts.columnview import BoundsView, ColumnView
+from oreo_lakehouse.layouts.columnview import BoundsView, ColumnView, positions
+from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.layouts.skipping import evaluate
 from oreo_lakehouse.predicates.tree import CompareColumns, IsNull
 from oreo_lakehouse.predicates.values import Array
-from oreo_lakehouse.predicates.workload import Codes, Group, Place
+from oreo_lakehouse.predicates.workload import Group, Place
 
 _HIGHEST = np.iinfo(np.int32).max
 _UNKNOWN = BoundsView(np.array([-1], np.int32), np.array([_HIGHEST], np.int32))
 _MAYBE = np.ones((1, 1), np.bool_)
 
 
-@dataclass(frozen=True)
-class CutColumn:
-    """A column to cut: its literals, each row's position among them (NULL: above all), and the positions to cut at."""
+class CutColumns:
+    """The columns to cut: every row's position in each of them, and the positions to cut at."""
 
-    place: Place
-    literals: Array
-    located: Codes
-    cuts: Codes
+    def __init__(self, sample: Sample, literals: Mapping[Place, Array], cuts: Mapping[Place, Sequence[int]]) -> None:
+        self.literals = literals
+        self.places: list[Place] = []
+        located: list[npt.NDArray[np.int32]] = []
+        starts, all_cuts, owners = [0], list[Array](), list[Array]()
+        for place, wanted in cuts.items():
+            column = sample.rows.column(place[0])
+            if column is None or column.kind is not place[1]:
+                continue
+            null = 2 * len(literals[place]) + 1
+            located.append(np.append(positions(literals[place], column.values), null)[column.ranks] + starts[-1])
+            all_cuts.append(np.sort(np.array(wanted, np.int64)) + starts[-1])
+            owners.append(np.full(len(wanted), len(self.places)))
+            self.places.append(place)
+            starts.append(starts[-1] + null + 1)
+        self.number = {place: number for number, place in enumerate(self.places)}
+        self.by_name = {place[0]: number for place, number in self.number.items()}
+        self.starts = np.array(starts[:-1], np.int64)
+        self.ends = np.array(starts[1:], np.int64) - 1
+        """Positions of the columns' NULLs."""
+        none = np.zeros(0, np.int64)
+        self.cuts: Ints = np.concatenate([none, *all_cuts])
+        self.owners: Ints = np.concatenate([none, *owners])
+        self.located = np.stack(located, axis=1) if located else np.zeros((len(sample), 0), np.int32)
 
 
-@dataclass(frozen=True)
-class NodeColumn:
-    """One column of one node: its bounds, and what the children of its cuts would look like, left ones first."""
+class NodeColumns:
+    """All columns of one node, and its cuts that leave enough rows on either side."""
 
-    low: int
-    high: int
-    has_null: bool
-    cuts: Codes
-    rows: Ints
-    lows: Codes
-    highs: Codes
-    nulls: Bools
-    values: Bools
+    def __init__(self, columns: CutColumns, rows: npt.NDArray[np.intp], smallest: int) -> None:
+        self.columns = columns
+        starts, ends = columns.starts, columns.ends
+        size = int(ends[-1]) + 1 if len(ends) else 0
+        counts = np.bincount(columns.located[rows].ravel(), minlength=size)
+        upto = np.cumsum(counts)[columns.cuts] - columns.owners * len(rows)
+        fits = np.minimum(upto, len(rows) - upto) >= smallest
+        self.cuts, self.owners, left = columns.cuts[fits], columns.owners[fits], upto[fits]
+        self.has_null = counts[ends] > 0
+        counts[ends] = 0
+        filled = np.append(np.flatnonzero(counts), size)  # the sentinel stands for "nothing there"
+        first = filled[np.searchsorted(filled, starts)]
+        last = filled[np.searchsorted(filled, ends) - 1] if len(filled) > 1 else starts - 1
+        self.has_value = first < ends
+        self.low = np.where(self.has_value, first - starts, _HIGHEST).astype(np.int32)
+        self.high = np.where(self.has_value, last - starts, -1).astype(np.int32)
+        at = np.searchsorted(filled, self.cuts, "right")
+        after, before = filled[at], filled[at - 1]
+        origin, end = starts[self.owners], ends[self.owners]
+        self.right_empty = after >= end  # nothing but NULLs on that side
+        self.right_low = np.where(self.right_empty, _HIGHEST, after - origin).astype(np.int32)
+        self.left_high = (before - origin).astype(np.int32)
+        self.rows = np.stack([left, len(rows) - left])
+        bounds = np.searchsorted(self.owners, np.arange(len(starts) + 1))
+        self.at = [slice(a, b) for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)]
 
-    @classmethod
-    def of(cls, column: CutColumn, rows: npt.NDArray[np.intp], smallest: int, most: int) -> NodeColumn:
-        """Of the cuts that leave at least `smallest` rows on either side, `most` evenly spread ones."""
-        counts = np.bincount(column.located[rows], minlength=2 * len(column.literals) + 2)
-        filled = np.flatnonzero(counts[:-1])
-        has_null = bool(counts[-1])
-        if not len(filled):
-            none = np.zeros(0, np.int32)
-            return cls(_HIGHEST, -1, has_null, none, none.astype(np.int64), none, none, none > 0, none > 0)
-        upto = np.cumsum(counts)
-        cuts = column.cuts[np.minimum(upto[column.cuts], len(rows) - upto[column.cuts]) >= smallest]
-        if len(cuts) > most:
-            cuts = cuts[np.linspace(0, len(cuts) - 1, most).astype(np.intp)]
-        after = np.searchsorted(filled, cuts, "right")  # the first position on the right side
-        empty = after == len(filled)  # nothing but NULLs there
-        first = np.where(empty, _HIGHEST, filled[np.minimum(after, len(filled) - 1)])
-        low, high = int(filled[0]), int(filled[-1])
-        return cls(
-            low,
-            high,
-            has_null,
-            cuts,
-            np.concatenate([upto[cuts], len(rows) - upto[cuts]]),
-            np.concatenate([np.full(len(cuts), low), first]).astype(np.int32),
-            np.concatenate([filled[np.maximum(after - 1, 0)], np.where(empty, -1, high)]).astype(np.int32),
-            np.repeat([False, has_null], len(cuts)),
-            np.concatenate([np.ones(len(cuts), np.bool_), ~empty]),
-        )
+    def cut_of(self, number: int) -> tuple[Place, int]:
+        """A cut's column, and its position among that column's literals."""
+        owner = int(self.owners[number])
+        return self.columns.places[owner], int(self.cuts[number] - self.columns.starts[owner])
 
 
 class NodeJudge:
     """Judges queries against a node (no column to cut), or against the children of all cuts of some columns."""
 
-    def __init__(self, columns: Mapping[Place, NodeColumn], cut: Sequence[Place] = ()) -> None:
-        self._columns = columns
-        sizes = [2 * len(columns[place].cuts) for place in cut]
-        self._at = {p: slice(e - s, e) for p, s, e in zip(cut, sizes, np.cumsum(sizes, dtype=np.int64), strict=True)}
-        self._blocks = sum(sizes) if cut else 1
+    def __init__(self, node: NodeColumns, cut: Sequence[int] = ()) -> None:
+        self._node = node
+        self._at: dict[int, slice] = {}
+        self._blocks = 0
+        for number in cut:
+            size = 2 * (node.at[number].stop - node.at[number].start)
+            self._at[number] = slice(self._blocks, self._blocks + size)
+            self._blocks += size
+        self._blocks = self._blocks or 1
         self._views: dict[Place, BoundsView] = {}
-        self._names = {place[0]: place for place in columns}
 
     def might_match(self, group: Group) -> Bools:
         return evaluate(group.shape, iter(group.slots), self)
@@ -96,24 +110,33 @@ class NodeJudge:
     def view(self, place: Place) -> ColumnView:
         found = self._views.get(place)
         if found is None:
-            column = self._columns.get(place)
-            found = _UNKNOWN
-            if column is not None:
-                low, high = np.full(self._blocks, column.low, np.int32), np.full(self._blocks, column.high, np.int32)
-                if place in self._at:
-                    low[self._at[place]], high[self._at[place]] = column.lows, column.highs
-                found = BoundsView(low, high)
-            self._views[place] = found
+            found = self._views[place] = self._view(place)
         return found
 
+    def _view(self, place: Place) -> BoundsView:
+        node, number = self._node, self._node.columns.number.get(place)
+        if number is None:
+            return _UNKNOWN
+        low, high = np.full(self._blocks, node.low[number]), np.full(self._blocks, node.high[number])
+        if number in self._at:
+            at, own = self._at[number], node.at[number]
+            middle = at.start + (own.stop - own.start)
+            high[at.start : middle] = node.left_high[own]
+            low[middle : at.stop] = node.right_low[own]
+            high[middle : at.stop][node.right_empty[own]] = -1
+        return BoundsView(low, high)
+
     def null(self, leaf: IsNull) -> Bools:
-        place = self._names.get(leaf.column)
-        if place is None:
+        node, number = self._node, self._node.columns.by_name.get(leaf.column)
+        if number is None:
             return _MAYBE
-        column = self._columns[place]
-        out = np.full(self._blocks, column.low <= column.high if leaf.negated else column.has_null)
-        if place in self._at:
-            out[self._at[place]] = column.values if leaf.negated else column.nulls
+        out = np.full(self._blocks, node.has_value[number] if leaf.negated else node.has_null[number])
+        if number in self._at:
+            at, own = self._at[number], node.at[number]
+            middle = at.start + (own.stop - own.start)
+            out[at.start : middle] = leaf.negated
+            if leaf.negated:
+                out[middle : at.stop] = ~node.right_empty[own]
         return out[None, :]
 
     def between(self, leaf: CompareColumns) -> Bools:

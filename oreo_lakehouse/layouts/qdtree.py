@@ -17,9 +17,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from oreo_lakehouse.layouts.columnview import positions
 from oreo_lakehouse.layouts.layout import register_layout
-from oreo_lakehouse.layouts.nodejudge import CutColumn, NodeColumn, NodeJudge
+from oreo_lakehouse.layouts.nodejudge import CutColumns, NodeColumns, NodeJudge
 from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.layouts.skipping import Mode
 from oreo_lakehouse.layouts.tree import Branch, Tree, TreeLayout
@@ -28,8 +27,8 @@ from oreo_lakehouse.predicates.tree import Compare, Op, Predicate
 from oreo_lakehouse.predicates.values import python_value
 from oreo_lakehouse.predicates.workload import Group, Junction, Member, Place, Shape, Test, Workload, places
 
-_MAX_CUTS = 256
-"""Cuts of one column that are tried at a node, evenly spread if there are more."""
+_MAX_CUTS = 1024
+"""Cuts of one column that are tried, evenly spread if there are more."""
 _MAX_DEPTH = 50
 _MIN_LEAF = 0.5
 """The smallest block, as a share of the average one."""
@@ -89,14 +88,9 @@ class _Node:
 
 @dataclass(frozen=True)
 class _Cut:
-    column: CutColumn
+    place: Place
     position: int
     gain: float
-
-    def predicate(self) -> Predicate:
-        name, kind = self.column.place
-        code, up_to = divmod(self.position, 2)
-        return Compare(name, Op.LE if up_to else Op.LT, kind, python_value(kind, self.column.literals[code]))
 
 
 class _Builder:
@@ -107,19 +101,11 @@ class _Builder:
         self.mode: Mode = mode
         self.smallest = max(1, int(_MIN_LEAF * len(sample) / max(1, k)))
         self.gains: dict[str, float] = {}
-        self.columns: dict[Place, CutColumn] = {}
-        self.places = {group.shape: places(group.shape) for group in workload.groups}
+        self.places = {group.shape: list(dict.fromkeys(places(group.shape))) for group in workload.groups}
         used: dict[Place, set[int]] = {}
         for group in workload.groups:
             _collect(group, used)
-        for place, cuts in used.items():
-            column = sample.rows.column(place[0])
-            if column is not None and column.kind is place[1]:
-                literals = workload.literals[place]
-                located = np.append(positions(literals, column.values), 2 * len(literals) + 1).astype(np.int32)
-                self.columns[place] = CutColumn(
-                    place, literals, located[column.ranks], np.array(sorted(cuts), np.int32)
-                )
+        self.columns = CutColumns(sample, workload.literals, {place: _thin(cuts) for place, cuts in used.items()})
 
     def grow(self) -> _Node:
         """Split the node with the greatest gain, until there are k leaves or no cut gains anything."""
@@ -135,9 +121,12 @@ class _Builder:
             if not queue or len(leaves) >= self.k:
                 break
             _, _, node, cut = heappop(queue)
-            name = cut.column.place[0]
+            (name, kind), (code, up_to) = cut.place, divmod(cut.position, 2)
             self.gains[name] = self.gains.get(name, 0.0) + cut.gain
-            fresh = list(node.split(cut.predicate(), cut.column.located[node.rows] <= cut.position))
+            value = python_value(kind, self.workload.literals[cut.place][code])
+            number = self.columns.number[cut.place]
+            left = self.columns.located[node.rows, number] <= cut.position + self.columns.starts[number]
+            fresh = list(node.split(Compare(name, Op.LE if up_to else Op.LT, kind, value), left))
             leaves.remove(node)
             leaves += fresh
         self._fill(leaves)
@@ -145,7 +134,7 @@ class _Builder:
 
     def _fill(self, leaves: list[_Node]) -> None:
         """Halve the largest leaves that no query's cut divides, so that files keep a sensible size."""
-        names = sorted({place[0] for place in self.columns}, key=lambda name: (-self.gains.get(name, 0.0), name))
+        names = sorted(self.columns.by_name, key=lambda name: (-self.gains.get(name, 0.0), name))
         queue = [(-len(leaf.rows), number, leaf) for number, leaf in enumerate(leaves)]
         heapify(queue)
         number = len(queue)
@@ -173,31 +162,41 @@ class _Builder:
         """The cut by which the node's queries skip the most rows."""
         if len(node.rows) < 2 * self.smallest or node.depth >= _MAX_DEPTH:
             return None
-        columns = {p: NodeColumn.of(c, node.rows, self.smallest, _MAX_CUTS) for p, c in self.columns.items()}
+        columns = NodeColumns(self.columns, node.rows, self.smallest)
+        if not len(columns.cuts):
+            return None
         judge = NodeJudge(columns)
         node.groups = [g for g in (_reaching(group, judge) for group in node.groups) if len(g.queries)]
-        gains = {place: np.zeros(2 * len(column.cuts)) for place, column in columns.items()}
+        gains = np.zeros((2, len(columns.cuts)))
         for group in node.groups:
-            cut = [p for p in dict.fromkeys(self.places[group.shape]) if p in columns and len(columns[p].cuts)]
+            numbers = [self.columns.number.get(place, -1) for place in self.places[group.shape]]
+            cut = [n for n in numbers if n >= 0 and columns.at[n].stop > columns.at[n].start]
             if cut:
-                skips = ~np.atleast_2d(NodeJudge(columns, cut).might_match(group))
+                skips = ~NodeJudge(columns, cut).might_match(group)
                 weights = self.weights[group.queries]
                 skipped = weights @ skips if len(skips) == len(weights) else weights.sum() * skips[0]
-                ends = np.cumsum([len(gains[p]) for p in cut])
-                for place, part in zip(cut, np.split(skipped, ends[:-1]), strict=True):
-                    gains[place] += part * columns[place].rows
-        best: _Cut | None = None
-        for place, gain in gains.items():
-            both = gain.reshape(2, -1).sum(axis=0)
-            at = int(np.argmax(both)) if len(both) else -1
-            if at >= 0 and both[at] > (best.gain if best is not None else 0.0):
-                best = _Cut(self.columns[place], int(columns[place].cuts[at]), float(both[at]))
-        return best
+                start = 0
+                for number in cut:
+                    own = columns.at[number]
+                    size = own.stop - own.start
+                    gains[0, own] += skipped[start : start + size]
+                    gains[1, own] += skipped[start + size : start + 2 * size]
+                    start += 2 * size
+        total = (gains * columns.rows).sum(axis=0)
+        best = int(np.argmax(total))
+        return _Cut(*columns.cut_of(best), float(total[best])) if total[best] > 0 else None
 
 
 def _reaching(group: Group, judge: NodeJudge) -> Group:
     reach = np.broadcast_to(judge.might_match(group), (len(group.queries), 1))[:, 0]
     return group if reach.all() else group.take(np.flatnonzero(reach))
+
+
+def _thin(cuts: set[int]) -> list[int]:
+    found = sorted(cuts)
+    return (
+        found if len(found) <= _MAX_CUTS else [found[i] for i in np.linspace(0, len(found) - 1, _MAX_CUTS).astype(int)]
+    )
 
 
 def _collect(group: Group, used: dict[Place, set[int]]) -> None:

@@ -1,8 +1,16 @@
-"""A sample of a table's rows, encoded once, and the block metadata that a layout would give the table."""
+"""A sample of a table's rows, encoded once, and the block metadata that a layout would give the table.
+
+The minimum of a few sampled rows lies above the minimum of the whole block, so metadata taken as it is promises too
+much skipping (0.72 of the true cost at 10 rows a block). n sampled rows of m leave about 1/n - 1/m of a block's rows
+beyond each of their extremes. The bounds are therefore widened until that share of rows more, measured on the whole
+sample, fits between them, and a value so rare that n rows would miss it counts as present in every block whose bounds
+enclose it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -32,19 +40,13 @@ class Sample:
 
     def blocks_of(self, bids: Bids, count: int, columns: Iterable[str] | None = None) -> Blocks:
         """The metadata of `count` blocks, given each row's BID; of all columns, or of those named."""
-        sizes = np.bincount(bids, minlength=count).astype(np.int64)
-        filled = np.flatnonzero(sizes)
-        order = np.argsort(bids, kind="stable")
-        starts = (np.cumsum(sizes) - sizes)[filled]
-        scale = self.total_rows / len(self) if len(self) else 1.0
-        edges = np.round(np.cumsum(sizes) * scale).astype(np.int64)
-        rows = np.diff(edges, prepend=0)
+        found = _Division.of(bids, count, self.total_rows)
         stats: dict[str, ColumnStats] = {}
         for name in self.rows.kinds if columns is None else columns:
             column = self.rows.column(name)
             if column is not None:
-                stats[name] = _stats(column, order, starts, filled, sizes, rows)
-        return Blocks(rows, stats)
+                stats[name] = _stats(column, found)
+        return Blocks(found.rows, stats)
 
 
 def blocks_of(layout: Layout, rows: pa.Table, total_rows: int | None = None) -> Blocks:
@@ -52,31 +54,71 @@ def blocks_of(layout: Layout, rows: pa.Table, total_rows: int | None = None) -> 
     return Sample(rows, total_rows).blocks(layout)
 
 
-def _stats(
-    column: EncodedColumn, order: npt.NDArray[np.intp], starts: Ints, filled: Ints, sizes: Ints, rows: Ints
-) -> ColumnStats:
-    count = len(sizes)
-    ranks = column.ranks[order]
-    low, high = np.zeros(count, np.int32), np.full(count, NULL)
-    nulls = np.zeros(count, np.int64)
+@dataclass(frozen=True)
+class _Division:
+    """Which rows are in which block."""
+
+    order: npt.NDArray[np.intp]
+    """Rows, block after block."""
+    filled: Ints
+    """Blocks with rows, and where each begins in `order`."""
+    starts: Ints
+    sizes: Ints
+    """Sampled rows of every block, and the rows that they stand for."""
+    rows: Ints
+
+    @classmethod
+    def of(cls, bids: Bids, count: int, total_rows: int) -> _Division:
+        sizes = np.bincount(bids, minlength=count).astype(np.int64)
+        filled = np.flatnonzero(sizes)
+        # Short integers are sorted by radix, several times faster.
+        order = np.argsort(bids.astype(np.int16) if count < 1 << 15 else bids, kind="stable")
+        edges = np.round(np.cumsum(sizes) * (total_rows / len(bids) if len(bids) else 1.0)).astype(np.int64)
+        return cls(order, filled, (np.cumsum(sizes) - sizes)[filled], sizes, np.diff(edges, prepend=0))
+
+
+def _stats(column: EncodedColumn, blocks: _Division) -> ColumnStats:
+    count, filled, starts = len(blocks.sizes), blocks.filled, blocks.starts
+    ranks = column.ranks[blocks.order]
+    low, high = np.zeros(count, np.int64), np.full(count, NULL, np.int64)
+    missing = np.zeros(count, np.int64)
     if len(filled):
         high[filled] = np.maximum.reduceat(ranks, starts)
         if column.has_nulls:
             low[filled] = np.minimum.reduceat(np.where(ranks == NULL, len(column.values), ranks), starts)
-            missing = np.zeros(count, np.int64)
             missing[filled] = np.add.reduceat((ranks == NULL).astype(np.int64), starts)
-            nulls = _scaled(missing, sizes, rows)
         else:
             low[filled] = np.minimum.reduceat(ranks, starts)
     known = high != NULL
+    seen = blocks.sizes - missing
+    low[known], high[known] = _widened(column, low[known], high[known], seen[known], blocks.rows[known])
     lower, upper = np.zeros(count, column.kind.dtype), np.zeros(count, column.kind.dtype)
     lower[known], upper[known] = column.values[low[known]], column.values[high[known]]
     distinct = None
     if len(column.values) <= _FEW:
         present = np.zeros((count, len(column.values) + 1), np.bool_)
-        present[np.repeat(filled, np.diff(np.append(starts, len(order)))), ranks] = True
-        distinct = Distinct(column.values, present[:, :-1], np.ones(count, np.bool_))
+        present[np.repeat(filled, blocks.sizes[filled]), ranks] = True
+        present = present[:, :-1]
+        if (blocks.rows > blocks.sizes).any():
+            values = np.arange(len(column.values))
+            within = (values >= low[:, None]) & (values <= high[:, None])
+            expected = column.counts / max(1, len(column.ranks)) * seen[:, None]
+            present |= within & (expected < 1) & (blocks.rows > blocks.sizes)[:, None]
+        distinct = Distinct(column.values, present, np.ones(count, np.bool_))
+    nulls = _scaled(missing, blocks.sizes, blocks.rows)
     return ColumnStats(column.kind, lower, upper, known, known.copy(), nulls, distinct)
+
+
+def _widened(column: EncodedColumn, low: Ints, high: Ints, seen: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """Bounds of the whole block from those of its sampled rows."""
+    if not (rows > seen).any():
+        return low, high
+    upto = np.append(0, np.cumsum(column.counts))  # sampled rows below each rank
+    share = np.maximum(0.0, 1 / np.maximum(seen, 1) - 1 / np.maximum(rows, 1))
+    more = share * (upto[high + 1] - upto[low])
+    wider_low = np.searchsorted(upto, upto[low] - more)
+    wider_high = np.searchsorted(upto, upto[high + 1] + more, "right") - 2
+    return np.minimum(wider_low, low), np.clip(wider_high, high, len(column.values) - 1)
 
 
 def _scaled(missing: Ints, sizes: Ints, rows: Ints) -> Ints:

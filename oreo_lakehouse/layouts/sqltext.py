@@ -7,7 +7,6 @@ zone in timestamps, no sign or suffix that a parser could overflow on. Anything 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from oreo_lakehouse.predicates.tree import (
@@ -24,7 +23,6 @@ from oreo_lakehouse.predicates.tree import (
 from oreo_lakehouse.predicates.values import Kind, Value
 
 _PLAIN = re.compile(r"[A-Za-z0-9 _.:,;/+#@()&*-]*")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def quoted(name: str) -> str:
@@ -110,5 +108,7 @@ def _decimal(value: Value) -> str:
 
 
 def _wall_clock(value: Value) -> str:
-    moment = _EPOCH + timedelta(microseconds=int(value))
-    return f"TIMESTAMP_NTZ'{moment:%Y-%m-%d %H:%M:%S.%f}'"
+    """As a distance from the epoch: there is no function for it, and a literal's text ends with the year 9999."""
+    seconds, micros = divmod(int(value), 1_000_000)
+    days, seconds = divmod(seconds, 86_400)
+    return f"TIMESTAMP_NTZ'1970-01-01 00:00:00' + make_dt_interval({days}, 0, 0, {seconds}.{micros:06d})"

@@ -31,6 +31,11 @@ class EncodedColumn:
     def has_nulls(self) -> bool:
         return bool((self.ranks == NULL).any())
 
+    @cached_property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How many rows have each value."""
+        return np.bincount(self.ranks[self.ranks != NULL], minlength=len(self.values)).astype(np.int64)
+
     def value(self, rank: int) -> Value:
         """The value of a rank in its Python form."""
         return python_value(self.kind, self.values[rank])

@@ -112,10 +112,33 @@ class Workload:
             queries.append(size)
             rows.append(values)
             size += 1
-        columns = {shape: list(zip(*rows, strict=True)) for shape, (_, rows) in found.items()}
+        columns = {
+            shape: [_array(slot, place[1]) for slot, place in zip(zip(*rows, strict=True), places(shape), strict=True)]
+            for shape, (_, rows) in found.items()
+        }
         literals, codes = _number(columns)
         groups = [Group(s, np.array(queries, np.int64), codes[s]) for s, (queries, _) in found.items()]
         return cls(size, groups, literals)
+
+    @classmethod
+    def of_slots(cls, columns: Mapping[Shape, Sequence[Array]]) -> Workload:
+        """Queries given by shape and arrays of literals, shape after shape: for queries that were made, not seen."""
+        literals, codes = _number(columns)
+        groups: list[Group] = []
+        size = 0
+        for shape, slots in columns.items():
+            count = len(slots[0]) if slots else 0
+            groups.append(Group(shape, np.arange(size, size + count), codes[shape]))
+            size += count
+        return cls(size, groups, literals)
+
+    def values(self, group: Group) -> list[Array]:
+        """The literals of a group's slots."""
+        return [self.literals[p][slot] for p, slot in zip(places(group.shape), group.slots, strict=True)]
+
+    def group_of(self, query: int) -> Group:
+        """The group that a query belongs to."""
+        return self.groups[self._group[query]]
 
     def take(self, queries: Any) -> Workload:
         """The queries at these positions, in this order, sharing the literals."""
@@ -157,6 +180,21 @@ class Workload:
             for shape, same in groups.items()
         ]
         return cls(start, joined, literals)
+
+
+def shape_columns(shape: Shape) -> frozenset[str]:
+    """The columns that the shape speaks of."""
+    match shape:
+        case Test(_, place) | Member(place):
+            return frozenset((place[0],))
+        case Junction(_, children):
+            return frozenset[str]().union(*map(shape_columns, children))
+        case IsNull(column):
+            return frozenset((column,))
+        case CompareColumns(left, _, right):
+            return frozenset((left, right))
+        case Constant():
+            return frozenset()
 
 
 def places(shape: Shape) -> list[Place]:
@@ -216,25 +254,25 @@ def _merged(arrays: Sequence[Array]) -> Array:
     return np.unique(np.concatenate(arrays)) if len(arrays) > 1 else arrays[0]
 
 
-def _number(
-    columns: Mapping[Shape, list[tuple[Any, ...]]],
-) -> tuple[dict[Place, Array], dict[Shape, tuple[Codes, ...]]]:
+def _number(columns: Mapping[Shape, Sequence[Array]]) -> tuple[dict[Place, Array], dict[Shape, tuple[Codes, ...]]]:
     """Sort the literals of each place; replace each literal by its position."""
-    by_place: dict[Place, list[Array]] = {}
     owners: dict[Place, list[tuple[Shape, int]]] = {}
-    for shape, slots in columns.items():
-        for number, (place, slot) in enumerate(zip(places(shape), slots, strict=True)):
-            flat = [v for row in slot for v in row] if isinstance(slot[0], tuple) else slot
-            array = np.empty(len(flat), dtype=place[1].dtype)
-            array[:] = flat
-            by_place.setdefault(place, []).append(array)
+    for shape in columns:
+        for number, place in enumerate(places(shape)):
             owners.setdefault(place, []).append((shape, number))
     literals: dict[Place, Array] = {}
-    codes: dict[Shape, list[Codes]] = {shape: [np.zeros(0, np.int32)] * len(places(shape)) for shape in columns}
-    for place, arrays in by_place.items():
-        literals[place], inverse = np.unique(np.concatenate(arrays), return_inverse=True)
-        ends = np.cumsum([len(array) for array in arrays])
-        for (shape, number), part in zip(owners[place], np.split(inverse.astype(np.int32), ends[:-1]), strict=True):
-            slot = columns[shape][number]
-            codes[shape][number] = part.reshape(len(slot), -1) if isinstance(slot[0], tuple) else part
+    codes: dict[Shape, list[Codes]] = {shape: [np.zeros(0, np.int32)] * len(slots) for shape, slots in columns.items()}
+    for place, found in owners.items():
+        arrays = [columns[shape][number] for shape, number in found]
+        literals[place], inverse = np.unique(np.concatenate([a.ravel() for a in arrays]), return_inverse=True)
+        parts = np.split(inverse.astype(np.int32), np.cumsum([array.size for array in arrays])[:-1])
+        for (shape, number), array, part in zip(found, arrays, parts, strict=True):
+            codes[shape][number] = part.reshape(array.shape)
     return literals, {shape: tuple(slots) for shape, slots in codes.items()}
+
+
+def _array(values: tuple[Any, ...], kind: Kind) -> Array:
+    """Literals as (queries,), lists of literals as (queries x literals)."""
+    out = np.empty((len(values), len(values[0])) if isinstance(values[0], tuple) else len(values), kind.dtype)
+    out[:] = values
+    return out

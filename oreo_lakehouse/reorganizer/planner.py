@@ -58,6 +58,7 @@ class PlannerStrategy:
         self._current = INITIAL
         self._since_move = 0
         self._latest: list[int] = []
+        self._made_for: dict[str, str] = {}
         self._worth: dict[str, float] | None = None
         self._regime_costs: dict[str, dict[tuple[int, ...], float]] = {}
 
@@ -90,15 +91,16 @@ class PlannerStrategy:
         out: list[Decision] = []
         self.guard.observe(self._current, space.at(query, self.pool.states))
         self._remember(query)
-        signal = self.detector.observe(",".join(sorted(shape_columns(space.stream.group_of(query).shape))))
+        kind = ",".join(sorted(shape_columns(space.stream.group_of(query).shape)))
+        signal = self.detector.observe(kind)
         if signal:
             self._regime(signal)
             out.append(self._decide("phase", _SIGNALS[signal]))
         since = self.detector.since
-        for family, layout in self.scout.candidates(space, query, since):
-            out += self._admit(space, query, family, layout)
+        for family, layout in self.scout.candidates(space, query, since, kind):
+            out += self._admit(space, query, family, layout, kind)
         for layout in self.outlook.observe(space, query, since, self.scout.generators, self.scout.blocks):
-            out += self._admit(space, query, "recent", layout)
+            out += self._admit(space, query, "recent", layout, kind)
         wanted, reason = self._wish(space, query, since)
         allowed = self.guard.allowed(wanted)
         if allowed != self._current:
@@ -125,11 +127,12 @@ class PlannerStrategy:
             self.log.undo()
         self._worth = None
 
-    def _admit(self, space: StateSpace, query: int, family: str, layout: Layout) -> list[Decision]:
+    def _admit(self, space: StateSpace, query: int, family: str, layout: Layout, kind: str) -> list[Decision]:
         found = self.pool.admit(space, family, layout, self.scout.biased.items, query, self._current)
         if found is None:
             return []
         self.guard.add_state(found.state)
+        self._made_for[found.state] = kind
         self._worth = None
         out = [self._decide("admit", found.reason, found.state)]
         if found.evicted:
@@ -139,6 +142,7 @@ class PlannerStrategy:
 
     def _forget(self, state: str) -> None:
         self.guard.remove_state(state)
+        self.scout.covered.pop(self._made_for.pop(state, ""), None)
         self._regime_costs.pop(state, None)
 
     def _wish(self, space: StateSpace, query: int, since: int) -> tuple[str, str]:
@@ -228,6 +232,7 @@ class PlannerStrategy:
             "current": self._current,
             "since_move": self._since_move,
             "latest": list(self._latest),
+            "made_for": dict(self._made_for),
         }
 
     def restore(self, document: dict[str, Any], alpha: float) -> None:
@@ -245,6 +250,7 @@ class PlannerStrategy:
             self.guard = Guard.from_json(document["guard"], alpha)
             self._current, self._since_move = str(document["current"]), int(document["since_move"])
             self._latest = [int(query) for query in document["latest"]]
+            self._made_for = {str(state): str(kind) for state, kind in document["made_for"].items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise StoreError(f"malformed state: the planner cannot be read ({error})") from error
 

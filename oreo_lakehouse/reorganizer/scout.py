@@ -45,6 +45,8 @@ class Scout:
         self.uniform = Reservoir(_MIXTURE, 0.0, seed + 1)
         self.seen = 0
         self.mixtures = 0
+        self.covered: dict[str, int] = {}
+        """By kind of query: from how many of them the candidate for it was made."""
         self._random = new_generator(seed + 2)
 
     def observe(self, query: int) -> None:
@@ -52,10 +54,19 @@ class Scout:
         self.biased.add(query)
         self.uniform.add(query)
 
-    def candidates(self, space: StateSpace, query: int, since: int) -> Iterator[tuple[str, Layout]]:
-        """The candidates that are due now, with their family; `since` counts queries since the change."""
+    def candidates(self, space: StateSpace, query: int, since: int, kind: str) -> Iterator[tuple[str, Layout]]:
+        """The candidates that are due now, with their family.
+
+        Args:
+            space: the stream and the sample.
+            query: position of the latest query.
+            since: queries since the change.
+            kind: of query, as the change detector sees it. A kind that came back needs no early candidates again.
+        """
         window = slice(query + 1 - min(since, _WINDOW), query + 1)
-        if since in _AFTER_CHANGE or (since > 0 and since % _WINDOW == 0):
+        early = since in _AFTER_CHANGE and since > self.covered.get(kind, 0)
+        if early or (since > 0 and since % _WINDOW == 0):
+            self.covered[kind] = max(since, self.covered.get(kind, 0))
             yield from self._made("recent", space, *self._recent(space, window, spread=False))
         if since > 0 and since % (2 * _WINDOW) == 0:
             yield from self._made("recent", space, *self._recent(space, window, spread=True))
@@ -104,10 +115,12 @@ class Scout:
             "uniform": self.uniform.to_json(),
             "seen": self.seen,
             "mixtures": self.mixtures,
+            "covered": dict(self.covered),
             "random": generator_to_json(self._random),
         }
 
     def restore(self, document: dict[str, Any]) -> None:
         self.biased, self.uniform = (Reservoir.from_json(document[name]) for name in ("biased", "uniform"))
         self.seen, self.mixtures = int(document["seen"]), int(document["mixtures"])
+        self.covered = {str(kind): int(count) for kind, count in document["covered"].items()}
         self._random = generator_from_json(document["random"])

@@ -66,10 +66,26 @@ class BlockCosts:
 
 
 class StateSpace:
-    """Layouts by id, over one sample and one stream of queries."""
+    """Layouts by id, over one sample and one stream of queries.
 
-    def __init__(self, sample: Sample, stream: Workload, mode: Mode, columns: Iterable[str] | None = None) -> None:
+    Args:
+        sample: rows of the table.
+        stream: the queries.
+        mode: what skips blocks.
+        columns: those that queries speak of; statistics of others are not needed.
+        made: costs of layouts by id, to be shared by several spaces over the same sample and stream.
+    """
+
+    def __init__(
+        self,
+        sample: Sample,
+        stream: Workload,
+        mode: Mode,
+        columns: Iterable[str] | None = None,
+        made: dict[str, BlockCosts] | None = None,
+    ) -> None:
         self.sample, self.stream = sample, stream
+        self.made = made
         self.mode: Mode = mode
         self.columns = None if columns is None else sorted(columns)
         self._sources: dict[str, CostSource] = {}
@@ -85,7 +101,12 @@ class StateSpace:
 
     def source_of(self, layout: Layout) -> BlockCosts:
         """The costs of a layout that is not (yet) a state."""
-        return BlockCosts(self.stream, self.sample.blocks(layout, self.columns), self.mode)
+        if self.made is not None and layout.id in self.made:
+            return self.made[layout.id]
+        source = BlockCosts(self.stream, self.sample.blocks(layout, self.columns), self.mode)
+        if self.made is not None:
+            self.made[layout.id] = source
+        return source
 
     def add(self, state: str, source: CostSource) -> None:
         self._sources[state] = self._known[state] = source
