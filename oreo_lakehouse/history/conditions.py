@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from oreo_lakehouse.history.coercion import compare, contained
 from oreo_lakehouse.history.constants import Session, literal, only
+from oreo_lakehouse.history.exactness import FOREIGN
 from oreo_lakehouse.history.literal import Literal, NotUnderstood
 from oreo_lakehouse.predicates.tree import (
     FALSE,
@@ -30,9 +31,6 @@ from oreo_lakehouse.predicates.tree import (
     Unknown,
 )
 from oreo_lakehouse.predicates.values import Kind
-
-FOREIGN = "a condition on another table"
-"""The reason of what another table's columns decide. Leaving it out loses nothing of this table's own predicate."""
 
 Resolve: TypeAlias = Callable[[exp.Column], str]
 """The table's column that a name means, or `NotUnderstood`."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from oreo_lakehouse.errors import HistoryError
-from oreo_lakehouse.history.record import Exactness, QueryRecord
+from oreo_lakehouse.history.exactness import Exactness
+from oreo_lakehouse.history.record import QueryRecord
 from oreo_lakehouse.history.sqltext import NotAQuery, Schema, SqlText, TableScan
 from oreo_lakehouse.history.statements import Statement, read_statements
 from oreo_lakehouse.history.store import HistoryStore

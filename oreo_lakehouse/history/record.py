@@ -1,30 +1,21 @@
 """One record per table scan: what a query asked of one table, when, and how well we understood it.
 
 A record is one line of JSON in the store. Fields that a newer version adds are ignored by an older reader; a field that
-is missing or of the wrong type makes the line malformed, which is an error with its place, never a guess.
+is missing or of the wrong type makes the line malformed, which is an error with its place, never a guess. Live capture
+writes a scan's filters as Spark's planner had them; they become a stored predicate when they are read.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from typing import Any, cast
 
 from oreo_lakehouse.errors import HistoryError, StoreError
+from oreo_lakehouse.history.catalyst import read_filters
+from oreo_lakehouse.history.exactness import Exactness, stored
 from oreo_lakehouse.predicates.jsonform import from_json, to_json
 from oreo_lakehouse.predicates.tree import Predicate
-
-
-class Exactness(StrEnum):
-    """How the stored predicate relates to the scan's real one. It is always implied by it."""
-
-    EXACT = "exact"
-    """The same rows."""
-    RELAXED = "relaxed"
-    """Some condition was not understood and left out; the reasons say which."""
-    UNKNOWN = "unknown"
-    """Nothing was understood: the predicate is TRUE although the query had one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +93,12 @@ class QueryRecord:
                     raise HistoryError(f"{place}: {error}") from error
             elif name in _TYPES and value is not None:
                 known[name] = _checked(name, value, place)
+        if "filters" in document and "predicate" not in known:  # as live capture writes it
+            try:
+                predicate, exactness, reasons = stored(read_filters(cast("dict[str, Any]", document)))
+            except (ValueError, RecursionError) as error:
+                raise HistoryError(f"{place}: {error}") from error
+            known |= {"predicate": predicate, "exactness": exactness, "reasons": reasons}
         missing = _REQUIRED - known.keys()
         if missing:
             raise HistoryError(f"{place} lacks {', '.join(sorted(missing))}")

@@ -12,7 +12,8 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from oreo_lakehouse.errors import HistoryError
-from oreo_lakehouse.history.conditions import FOREIGN, walk_level
+from oreo_lakehouse.history.conditions import walk_level
+from oreo_lakehouse.history.exactness import FOREIGN
 from oreo_lakehouse.history.level import Level
 from oreo_lakehouse.history.sources import Columns, Relation, Scan, unexpected
 

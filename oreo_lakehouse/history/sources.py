@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from oreo_lakehouse.history.conditions import FOREIGN
+from oreo_lakehouse.history.exactness import FOREIGN
 
 
 @dataclass(eq=False)

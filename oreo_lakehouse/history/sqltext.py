@@ -19,15 +19,14 @@ from sqlglot.dialects.dialect import Dialect
 
 from oreo_lakehouse.errors import HistoryError
 from oreo_lakehouse.history.clock import Clock
-from oreo_lakehouse.history.conditions import FOREIGN, Conditions
+from oreo_lakehouse.history.conditions import Conditions
 from oreo_lakehouse.history.constants import Session
+from oreo_lakehouse.history.exactness import FOREIGN, Exactness, stored
 from oreo_lakehouse.history.literal import NotUnderstood
 from oreo_lakehouse.history.names import TableNames
-from oreo_lakehouse.history.record import Exactness
 from oreo_lakehouse.history.scans import ScanFinder
 from oreo_lakehouse.history.shapes import Shapes
 from oreo_lakehouse.history.sources import Clause, Scan
-from oreo_lakehouse.predicates.relax import relax
 from oreo_lakehouse.predicates.tree import (
     TRUE,
     And,
@@ -139,11 +138,9 @@ class SqlText:
             condition = Conditions(self._schema, resolve, session, self._escape).read(clause.condition)
             if not clause.optional or True not in _on_nulls(condition):
                 conditions.append(condition)
-        predicate, reasons = relax(And(tuple(conditions)) if conditions else TRUE)
-        lost = tuple(reason for reason in reasons if reason != FOREIGN)
-        exactness = Exactness.UNKNOWN if predicate == TRUE else Exactness.RELAXED
+        predicate, exactness, reasons = stored(And(tuple(conditions)) if conditions else TRUE)
         columns = tuple(column for column in self._schema if column in scan.columns)
-        return TableScan(predicate, exactness if lost else Exactness.EXACT, lost, columns)
+        return TableScan(predicate, exactness, reasons, columns)
 
 
 def _query(tree: exp.Expr) -> exp.Expr:

@@ -41,7 +41,7 @@ class HistoryStore:
     """The query history of one table.
 
     >>> import tempfile
-    >>> from oreo_lakehouse.history.record import Exactness
+    >>> from oreo_lakehouse.history.exactness import Exactness
     >>> from oreo_lakehouse.predicates.tree import TRUE
     >>> from oreo_lakehouse.store import LocalStore
     >>> history = HistoryStore(LocalStore(tempfile.mkdtemp()), "f0e1")

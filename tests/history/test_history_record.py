@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oreo_lakehouse.errors import HistoryError
-from oreo_lakehouse.history.record import Exactness, QueryRecord
+from oreo_lakehouse.history.exactness import Exactness
+from oreo_lakehouse.history.record import QueryRecord
 from oreo_lakehouse.predicates.tree import TRUE, And, Compare, In, IsNull, Like, Op
 from oreo_lakehouse.predicates.values import Kind
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from history_reference import evaluate
 
-from oreo_lakehouse.history.record import Exactness
+from oreo_lakehouse.history.exactness import Exactness
 from oreo_lakehouse.history.sqltext import SqlText
 from oreo_lakehouse.predicates.tree import TRUE
 from oreo_lakehouse.predicates.values import encode, kind_of

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from oreo_lakehouse.errors import HistoryError
-from oreo_lakehouse.history.record import Exactness
+from oreo_lakehouse.history.exactness import Exactness
 from oreo_lakehouse.history.sqltext import NotAQuery, SqlText, TableScan
 from oreo_lakehouse.predicates.tree import (
     FALSE,

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oreo_lakehouse.errors import HistoryError
-from oreo_lakehouse.history.record import Exactness, QueryRecord
+from oreo_lakehouse.history.exactness import Exactness
+from oreo_lakehouse.history.record import QueryRecord
 from oreo_lakehouse.history.store import HistoryStore
 from oreo_lakehouse.predicates.tree import TRUE
 from oreo_lakehouse.store import Entry, LocalStore
