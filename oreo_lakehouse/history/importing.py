@@ -117,7 +117,7 @@ class _Import:
         self._time_zone = time_zone
         self._keep_sql = keep_sql
         self._readers: dict[str, SqlText] = {}
-        self._seen = history.keys()
+        self._seen = history.record_keys()
         self.repeats: Counter[str] = Counter()
         self._pending: list[QueryRecord] = []
 

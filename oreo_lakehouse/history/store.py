@@ -3,8 +3,10 @@
 A batch is a file of JSON lines that nobody changes afterwards. Its name says when it was written, by whom, and its
 number among that writer's batches: `<microseconds>-<writer>-<number>.jsonl`. A writer makes its batches one after the
 other, so a cursor needs only the next number of each writer: a batch that a slow writer publishes late, under a name
-that sorts before ones already read, is still recognised as new, whatever the clocks say. Writers whose batches are gone
-(dropped by retention) leave the cursor, which keeps it small.
+that sorts before ones already read, is still recognised as new, whatever the clocks say.
+
+Compaction moves batches into day files (`compaction.py`), whose records still carry their batch's writer and number;
+the cursor knows which day files it has read, too. Writers whose batches are gone leave the cursor after a week.
 """
 
 from __future__ import annotations
@@ -18,11 +20,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from oreo_lakehouse.errors import HistoryError, StoreError
+from oreo_lakehouse.history.dayfiles import Line, unpack
 from oreo_lakehouse.history.record import QueryRecord
 from oreo_lakehouse.store import Store
 
 Cursor: TypeAlias = dict[str, Any]
 """How far somebody has read; plain JSON. `{}` is the beginning."""
+
+DAY_NS = 86_400_000_000_000
+KEPT_DAYS = 7
+"""For so long a cursor remembers a writer whose batches are gone: no compaction is that slow."""
 
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"(\d{16})-([0-9a-zA-Z_]{1,64})-(\d{6,})\.jsonl")
@@ -88,20 +95,42 @@ class HistoryStore:
             HistoryError: the cursor is not one of ours.
             StoreError: the store cannot be read.
         """
-        read = _writers(cursor)
-        found = self._batches(read)
-        following = {batch.writer: read.get(batch.writer, 0) for batch in found}
-        unique: dict[str, QueryRecord] = {}
-        for batch in found:
-            if batch.number < read.get(batch.writer, 0):
+        while True:
+            try:
+                return self._read_since(*_parts(cursor))
+            except _Moved:  # compaction took a batch from under us: look again
                 continue
-            following[batch.writer] = max(following[batch.writer], batch.number + 1)
-            for record in self._read(batch.file):
-                unique.setdefault(record.key, record)
-        ordered = sorted(unique.values(), key=lambda record: (record.time_us, record.query_id, record.scan))
-        return ordered, {"writers": following}
 
-    def keys(self) -> set[str]:
+    def _read_since(self, read: dict[str, list[int]], days: set[str]) -> tuple[list[QueryRecord], Cursor]:
+        # batches before day files: what compaction moves in between is then seen twice, not missed
+        found = self._batches(read)
+        today = time.time_ns() // DAY_NS
+        following = {writer: [number, seen] for writer, (number, seen) in read.items() if seen > today - KEPT_DAYS}
+        unique: dict[str, QueryRecord] = {}
+        own: set[tuple[str, int]] = set()
+        for batch in found:
+            start = read.get(batch.writer, [0])[0]
+            following[batch.writer] = [max(start, following.get(batch.writer, [0])[0], batch.number + 1), today]
+            if batch.number >= start:
+                own.add((batch.writer, batch.number))
+                records = self.batch_records(batch)
+                if records is None:
+                    raise _Moved
+                for record in records:
+                    unique.setdefault(record.key, record)
+        listed = [entry.name for entry in self.store.entries(f"{self.folder}/days")]
+        for name in listed:
+            if name not in days:
+                for writer, number, line in self._day(name):
+                    if number >= read.get(writer, [0])[0] and (writer, number) not in own:
+                        record = QueryRecord.from_line(line, f"a record of {self.folder}/days/{name}")
+                        unique.setdefault(record.key, record)
+                    known = following.get(writer, [0, today])
+                    following[writer] = [max(known[0], number + 1), today]
+        ordered = sorted(unique.values(), key=lambda record: (record.time_us, record.query_id, record.scan))
+        return ordered, {"writers": following, "days": sorted({*listed})}
+
+    def record_keys(self) -> set[str]:
         """The keys of all records."""
         return {record.key for record in self.read_since({})[0]}
 
@@ -109,23 +138,17 @@ class HistoryStore:
         """Paths, within the store, of batches that could not be read and were moved out of the way."""
         return [f"{self.folder}/unreadable/{entry.name}" for entry in self.store.entries(f"{self.folder}/unreadable")]
 
-    def _batches(self, read: Mapping[str, int]) -> list[Batch]:
-        """All batches by name. A listing may show a batch and miss an earlier one published while it ran; that one was
-        there before the listing ended, so a second look finds it."""
-        found = self._list()
-        if _gaps(found, read):
-            found = sorted({*found, *self._list()})
-        return found
-
-    def _list(self) -> list[Batch]:
+    def batches(self) -> list[Batch]:
+        """The batches that compaction has not moved yet, by name."""
         names = (_NAME.fullmatch(entry.name) for entry in self.store.entries(self.folder))
         return [Batch(int(name[1]), name[2], int(name[3]), name[0]) for name in names if name]
 
-    def _read(self, file: str) -> list[QueryRecord]:
-        path = f"{self.folder}/{file}"
+    def batch_records(self, batch: Batch) -> list[QueryRecord] | None:
+        """A batch's records; [] if it cannot be read (and is set aside), None if it is gone."""
+        path = f"{self.folder}/{batch.file}"
         content = self.store.read(path)
-        if content is None:  # retention was faster than we
-            return []
+        if content is None:
+            return None
         try:
             return [
                 QueryRecord.from_line(line, f"line {number} of {path}")
@@ -133,33 +156,64 @@ class HistoryStore:
                 if line
             ]
         except HistoryError as error:
-            aside = f"{self.folder}/unreadable/{file}"
-            _log.warning("%s; the batch was moved to %s in the store %s", error, aside, self.store.root)
-            self.store.create(aside, content)  # a copy first: a crash in between leaves the batch twice, never lost
-            self.store.delete(path)
+            self._set_aside(path, batch.file, content, error)
             return []
+
+    def _day(self, name: str) -> Iterable[Line]:
+        path = f"{self.folder}/days/{name}"
+        content = self.store.read(path)
+        if content is None:  # retention was faster than we
+            return []
+        try:
+            return list(unpack(content, path))
+        except HistoryError as error:
+            self._set_aside(path, name, content, error)
+            return []
+
+    def _set_aside(self, path: str, name: str, content: bytes, error: HistoryError) -> None:
+        aside = f"{self.folder}/unreadable/{name}"
+        _log.warning("%s; the file was moved to %s in the store %s", error, aside, self.store.root)
+        self.store.create(aside, content)  # a copy first: a crash in between leaves the file twice, never lost
+        self.store.delete(path)
+
+    def _batches(self, read: Mapping[str, list[int]]) -> list[Batch]:
+        """All batches by name. A listing may show a batch and miss an earlier one published while it ran; that one was
+        there before the listing ended, so a second look finds it."""
+        found = self.batches()
+        if _gaps(found, read):
+            found = sorted({*found, *self.batches()})
+        return found
 
 
 def _lines(records: Iterable[QueryRecord]) -> bytes:
     return "".join([record.to_line() + "\n" for record in records]).encode("utf-8", "backslashreplace")
 
 
-def _gaps(found: Iterable[Batch], read: Mapping[str, int]) -> bool:
-    """Whether some writer's batches jump over a number. Retention drops a writer's oldest, which is no gap to us."""
+def _gaps(found: Iterable[Batch], read: Mapping[str, list[int]]) -> bool:
+    """Whether some writer's batches jump over a number that was not read yet."""
     numbers: dict[str, list[int]] = {}
     for batch in found:
         numbers.setdefault(batch.writer, []).append(batch.number)
     for writer, own in numbers.items():
-        first = min(min(own), read.get(writer, 0))
+        first = min(min(own), read.get(writer, [0])[0])
         if max(own) - first >= len(own):
             return True
     return False
 
 
-def _writers(cursor: Mapping[str, Any]) -> dict[str, int]:
-    writers = cursor.get("writers", {})
-    if not isinstance(writers, dict) or not all(
-        isinstance(w, str) and isinstance(n, int) for w, n in cast("dict[Any, Any]", writers).items()
-    ):
-        raise HistoryError(f"not a history cursor: {str(dict(cursor))[:80]}")
-    return cast("dict[str, int]", writers)
+def _parts(cursor: Mapping[str, Any]) -> tuple[dict[str, list[int]], set[str]]:
+    """A cursor's next number by writer, with the day it was last seen, and the day files that it has read."""
+    try:
+        writers = {
+            str(writer): [int(number) for number in cast("list[Any]", entry)]
+            for writer, entry in cursor.get("writers", {}).items()
+        }
+        if all(len(entry) == 2 for entry in writers.values()):
+            return writers, {str(name) for name in cursor.get("days", [])}
+    except (AttributeError, TypeError, ValueError):
+        pass
+    raise HistoryError(f"not a history cursor: {str(dict(cursor))[:80]}")
+
+
+class _Moved(Exception):  # noqa: N818 - a signal within this module
+    """A batch that was listed is gone."""
