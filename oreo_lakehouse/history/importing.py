@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from oreo_lakehouse.errors import HistoryError
 from oreo_lakehouse.history.exactness import Exactness
 from oreo_lakehouse.history.record import QueryRecord
+from oreo_lakehouse.history.redaction import redact
 from oreo_lakehouse.history.sqltext import NotAQuery, Schema, SqlText, TableScan
 from oreo_lakehouse.history.statements import Statement, read_statements
 from oreo_lakehouse.history.store import HistoryStore
@@ -65,6 +66,7 @@ def import_history(
     dialect: str = "",
     time_zone: str | None = None,
     keep_sql: bool = False,
+    redacted: Collection[str] = (),
 ) -> ImportSummary:
     """Add what these files say about a table to its history. Doing it twice adds nothing twice.
 
@@ -78,13 +80,14 @@ def import_history(
         dialect: of the SQL; by default what the statement says, then what the format uses, then Spark's.
         time_zone: of the sessions, where a statement does not say; without it, times are known only roughly.
         keep_sql: store the statements themselves too. Their literals may be personal data.
+        redacted: columns whose literals must not be stored: only that they were filtered, and by what operator.
 
     Raises:
         HistoryError: a file cannot be read.
         StoreError: the history cannot be written.
     """
     paths = [str(file) for file in files]
-    run = _Import(history, list(table_names), schema, dialect, time_zone, keep_sql)
+    run = _Import(history, list(table_names), schema, dialect, time_zone, keep_sql, redacted)
     for number, path in enumerate(paths):
         run.repeats.clear()
         for statement in read_statements(path, fmt, lambda line, reason, path=path: run.reject(path, line, reason)):
@@ -108,6 +111,7 @@ class _Import:
         dialect: str,
         time_zone: str | None,
         keep_sql: bool,
+        redacted: Collection[str],
     ) -> None:
         self.summary = ImportSummary()
         self._history = history
@@ -116,6 +120,7 @@ class _Import:
         self._dialect = dialect
         self._time_zone = time_zone
         self._keep_sql = keep_sql
+        self._redacted = redacted
         self._readers: dict[str, SqlText] = {}
         self._seen = history.record_keys()
         self.repeats: Counter[str] = Counter()
@@ -141,16 +146,16 @@ class _Import:
             return
         summary.other_tables += not scans
         for number, scan in enumerate(scans):
-            record = self._record(statement, query_id, number, scan, zone)
+            record = redact(self._record(statement, query_id, number, scan, zone), self._redacted)
             if record.key in self._seen:
                 summary.known_before += 1
                 continue
             self._seen.add(record.key)
             self._pending.append(record)
             summary.imported += 1
-            summary.relaxed += scan.exactness is Exactness.RELAXED
-            summary.unknown += scan.exactness is Exactness.UNKNOWN
-            summary.reasons.update(scan.reasons)
+            summary.relaxed += record.exactness is Exactness.RELAXED
+            summary.unknown += record.exactness is Exactness.UNKNOWN
+            summary.reasons.update(record.reasons)
         if len(self._pending) >= BATCH:
             self.flush()
 

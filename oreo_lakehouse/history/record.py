@@ -8,7 +8,9 @@ writes a scan's filters as Spark's planner had them; they become a stored predic
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any, cast
 
 from oreo_lakehouse.errors import HistoryError, StoreError
@@ -111,17 +113,28 @@ _TYPES: dict[str, type] = {
     if f.name != "predicate"
 }
 _REQUIRED = {f.name for f in fields(QueryRecord)[:8]}
+_REPEATED = {"source", "status", "table_uuid", "table_name", "time_zone"}
+"""Texts that most records of a table share: kept once, a million records take half the memory."""
 
 
 def _checked(name: str, value: Any, place: str) -> Any:
     wanted = _TYPES[name]
-    if wanted is tuple:
-        items = cast("list[Any]", value) if isinstance(value, list) else [None]
+    if type(value) is wanted:
+        if name == "exactness":
+            if value in _EXACTNESSES:
+                return _EXACTNESSES[value]
+        else:
+            return sys.intern(value) if name in _REPEATED else value
+    elif wanted is tuple and isinstance(value, list):
+        items = tuple(cast("list[Any]", value))
         if all(isinstance(item, str) for item in items):
-            return tuple(items)
-    elif isinstance(value, wanted) and not isinstance(value, bool):
-        if name != "exactness":
-            return value
-        if value in list(Exactness):
-            return Exactness(value)
+            return _shared(items)
     raise HistoryError(f"{place}: {name} cannot be {value!r}")
+
+
+_EXACTNESSES = {exactness.value: exactness for exactness in Exactness}
+
+
+@lru_cache(maxsize=10_000)
+def _shared(items: tuple[str, ...]) -> tuple[str, ...]:
+    return items

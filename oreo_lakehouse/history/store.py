@@ -11,12 +11,14 @@ the cursor knows which day files it has read, too. Writers whose batches are gon
 
 from __future__ import annotations
 
+import gc
 import logging
 import re
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from oreo_lakehouse.errors import HistoryError, StoreError
@@ -97,7 +99,8 @@ class HistoryStore:
         """
         while True:
             try:
-                return self._read_since(*_parts(cursor))
+                with _without_collector():
+                    return self._read_since(*_parts(cursor))
             except _Moved:  # compaction took a batch from under us: look again
                 continue
 
@@ -183,6 +186,18 @@ class HistoryStore:
         if _gaps(found, read):
             found = sorted({*found, *self.batches()})
         return found
+
+
+@contextmanager
+def _without_collector() -> Generator[None]:
+    """Python's cycle collector off: it would walk millions of new records again and again, and none has a cycle."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _lines(records: Iterable[QueryRecord]) -> bytes:

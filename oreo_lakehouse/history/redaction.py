@@ -1,0 +1,47 @@
+"""Leaving out what must not be stored: of a redacted column, only that it was filtered, and by what operator."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from oreo_lakehouse.history.exactness import stored
+from oreo_lakehouse.history.record import QueryRecord
+from oreo_lakehouse.predicates.tree import And, Compare, In, Like, Or, Predicate, Unknown
+
+
+def redact(record: QueryRecord, columns: Collection[str]) -> QueryRecord:
+    """The record without literals of these columns (in any case), and without its SQL, which has them too.
+
+    >>> from oreo_lakehouse.history.exactness import Exactness
+    >>> from oreo_lakehouse.predicates.tree import Op
+    >>> from oreo_lakehouse.predicates.values import Kind
+    >>> secret = Compare("email", Op.EQ, Kind.STRING, "a@b.c")
+    >>> record = redact(QueryRecord("q", 0, "import", 0, "finished", "u", secret, Exactness.EXACT), ["Email"])
+    >>> record.predicate, record.exactness.value, record.reasons
+    (Constant(value=True), 'unknown', ('redacted: email =',))
+    """
+    hidden = {column.lower() for column in columns}
+    if not hidden:
+        return record
+    predicate, exactness, reasons = stored(_without(record.predicate, hidden))
+    if not reasons:
+        exactness = record.exactness
+    every = tuple(dict.fromkeys((*record.reasons, *reasons)))
+    return replace(record, predicate=predicate, exactness=exactness, reasons=every, sql=None)
+
+
+def _without(predicate: Predicate, hidden: Collection[str]) -> Predicate:
+    match predicate:
+        case And(children):
+            return And(tuple(_without(child, hidden) for child in children))
+        case Or(children):
+            return Or(tuple(_without(child, hidden) for child in children))
+        case Compare(column, op) if column.lower() in hidden:
+            return Unknown(f"redacted: {column} {op.value}")
+        case In(column) if column.lower() in hidden:
+            return Unknown(f"redacted: {column} {'NOT ' * predicate.negated}IN")
+        case Like(column) if column.lower() in hidden:
+            return Unknown(f"redacted: {column} {'NOT ' * predicate.negated}LIKE")
+        case _:
+            return predicate
