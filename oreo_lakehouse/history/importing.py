@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from oreo_lakehouse.errors import HistoryError
+from oreo_lakehouse.history.catalysttext import CatalystText, Question, better
 from oreo_lakehouse.history.exactness import Exactness
 from oreo_lakehouse.history.record import QueryRecord
 from oreo_lakehouse.history.redaction import redact
@@ -18,6 +19,8 @@ from oreo_lakehouse.history.store import HistoryStore
 
 BATCH = 10_000
 """Records in one batch of the store."""
+PLANNED = 500
+"""Statements that the planner is given at a time."""
 MAX_FAULTS = 100
 """Rejected lines that a summary names; all are counted."""
 
@@ -67,6 +70,7 @@ def import_history(
     time_zone: str | None = None,
     keep_sql: bool = False,
     redacted: Collection[str] = (),
+    planner: CatalystText | None = None,
 ) -> ImportSummary:
     """Add what these files say about a table to its history. Doing it twice adds nothing twice.
 
@@ -81,13 +85,14 @@ def import_history(
         time_zone: of the sessions, where a statement does not say; without it, times are known only roughly.
         keep_sql: store the statements themselves too. Their literals may be personal data.
         redacted: columns whose literals must not be stored: only that they were filtered, and by what operator.
+        planner: asked about Spark SQL that was not understood exactly.
 
     Raises:
         HistoryError: a file cannot be read.
         StoreError: the history cannot be written.
     """
     paths = [str(file) for file in files]
-    run = _Import(history, list(table_names), schema, dialect, time_zone, keep_sql, redacted)
+    run = _Import(history, list(table_names), schema, dialect, time_zone, keep_sql, redacted, planner)
     for number, path in enumerate(paths):
         run.repeats.clear()
         for statement in read_statements(path, fmt, lambda line, reason, path=path: run.reject(path, line, reason)):
@@ -112,6 +117,7 @@ class _Import:
         time_zone: str | None,
         keep_sql: bool,
         redacted: Collection[str],
+        planner: CatalystText | None,
     ) -> None:
         self.summary = ImportSummary()
         self._history = history
@@ -121,6 +127,8 @@ class _Import:
         self._time_zone = time_zone
         self._keep_sql = keep_sql
         self._redacted = redacted
+        self._planner = planner
+        self._unclear: list[tuple[Statement, str, str | None, list[TableScan]]] = []
         self._readers: dict[str, SqlText] = {}
         self._seen = history.record_keys()
         self.repeats: Counter[str] = Counter()
@@ -145,6 +153,24 @@ class _Import:
             summary.reject(path, statement.line, str(error))
             return
         summary.other_tables += not scans
+        unclear = any(scan.exactness is not Exactness.EXACT for scan in scans)
+        if unclear and self._planner is not None and reader.dialect == "spark":
+            self._unclear.append((statement, query_id, zone, scans))
+            if len(self._unclear) >= PLANNED:
+                self._plan()
+        else:
+            self._keep(statement, query_id, zone, scans)
+
+    def _plan(self) -> None:
+        """Ask the planner about what was not understood exactly."""
+        if self._planner is not None and self._unclear:
+            answers = self._planner.read([Question(s.text, zone, s.namespace) for s, _, zone, _ in self._unclear])
+            for (statement, query_id, zone, scans), answer in zip(self._unclear, answers, strict=True):
+                self._keep(statement, query_id, zone, better(scans, answer))
+            self._unclear.clear()
+
+    def _keep(self, statement: Statement, query_id: str, zone: str | None, scans: list[TableScan]) -> None:
+        summary = self.summary
         for number, scan in enumerate(scans):
             record = redact(self._record(statement, query_id, number, scan, zone), self._redacted)
             if record.key in self._seen:
@@ -157,9 +183,13 @@ class _Import:
             summary.unknown += record.exactness is Exactness.UNKNOWN
             summary.reasons.update(record.reasons)
         if len(self._pending) >= BATCH:
-            self.flush()
+            self._write()
 
     def flush(self) -> None:
+        self._plan()
+        self._write()
+
+    def _write(self) -> None:
         if self._pending:
             content = "\n".join(record.key for record in self._pending).encode("utf-8", "surrogatepass")
             self._history.append_once(f"import_{hashlib.sha256(content).hexdigest()[:32]}", self._pending)

@@ -85,9 +85,10 @@ class SqlText:
             known = Dialect.get_or_raise(dialect)
         except ValueError as error:
             raise HistoryError(f"{dialect!r} is not a dialect of SQL that we know: {error}") from error
+        self.dialect = dialect.lower()
         self._names = TableNames(table_names)
         self._schema = dict(schema)
-        self._escape = "\\" if dialect.lower() in _BACKSLASH_ESCAPES else ""
+        self._escape = "\\" if self.dialect in _BACKSLASH_ESCAPES else ""
         self._shapes = Shapes(known)
         self._clocks: dict[str | None, Clock] = {}
 
