@@ -6,6 +6,7 @@ thousands of false alarms on a stationary mix of templates.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any
 
@@ -13,6 +14,7 @@ _LATEST = 10
 _BEFORE = 400
 _RARE = 0.05
 """A signature is rare below this share of the queries before, or below a quarter of what is usual in a wide mix."""
+_SURPRISE = 1e-3
 _CHECK = 40
 """Queries after an alarm at which it is confirmed or taken back."""
 _SAME = 0.5
@@ -41,14 +43,17 @@ class ChangeDetector:
                 self._now = (self._before + self._now)[-_BEFORE:]
                 self._before = []
                 return "undo"
-        latest = self._now[-_LATEST:]
-        if self.since <= _LATEST or len(latest) < _LATEST:
+        earlier, latest = self._now[:-_LATEST], self._now[-_LATEST:]
+        if len(earlier) < _LATEST:
             return ""
-        shares = Counter(self._now)
-        total = len(self._now)
+        shares, total = Counter(earlier), len(earlier)
         usual = sum(count * count for count in shares.values()) / (total * total)
-        rare = [shares[s] / total < min(_RARE, usual / 4) for s in latest]
-        if sum(rare) * 2 <= _LATEST or total < 2 * _LATEST:
+        limit = min(_RARE, usual / 4) * total
+        rare = [shares[s] < limit for s in latest]
+        # A short past of many kinds leaves many unseen (Good and Turing): rare ones must be surprising, too.
+        singles, seldom = (sum(n for n in shares.values() if n <= most) for most in (1, limit))
+        chance = min(1.0, (max(singles, seldom) + 0.5) / (total + 1))
+        if sum(rare) * 2 <= _LATEST or _at_least(sum(rare), chance) > _SURPRISE:
             return ""
         new = _LATEST - rare.index(True)
         self._before, self._length_before = self._now[:-new], self.since - new
@@ -70,6 +75,11 @@ class ChangeDetector:
         out.since, out._length_before = int(document["since"]), int(document["length_before"])
         out._now, out._before = [str(s) for s in document["now"]], [str(s) for s in document["before"]]
         return out
+
+
+def _at_least(hits: int, chance: float) -> float:
+    """The probability of so many hits among the latest queries."""
+    return sum(math.comb(_LATEST, n) * chance**n * (1 - chance) ** (_LATEST - n) for n in range(hits, _LATEST + 1))
 
 
 def _total_variation(a: Counter[str], b: Counter[str]) -> float:

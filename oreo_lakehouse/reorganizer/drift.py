@@ -1,7 +1,7 @@
 """Literals that slide with time: build for where they will be, not for where they were.
 
 Dashboards ask for the last day, the last week, the last month: the same query with bounds that move. Per query shape
-and column, the middle of the range is regressed on the query's position in the stream; a slope of more than six
+and column, each bound of the range is regressed on the query's position in the stream; a slope of more than six
 standard errors is a drift, and queries to come are drawn by moving recent ones along it.
 """
 
@@ -41,8 +41,9 @@ def find_drift(window: Workload) -> Drift:
         values = window.values(group)
         for place, ranged, numbers in slot_families(group.shape):
             if ranged and place[1] in _NUMBERS:
-                slope = _slope(time, np.mean([values[n].astype(np.float64) for n in numbers], axis=0))
-                if slope:
+                # The bound with the least noise tells how fast the whole range moves: "until now" is exact.
+                slope, significance = max((_slope(time, values[n].astype(np.float64)) for n in numbers), key=_certainty)
+                if significance > _ERRORS:
                     slopes.setdefault(group.shape, {}).update(dict.fromkeys(numbers, slope))
     return Drift(slopes)
 
@@ -63,17 +64,20 @@ def project(window: Workload, drift: Drift, horizon: float, count: int, random: 
     return Workload.of_slots(made)
 
 
-def _slope(time: npt.NDArray[np.float64], middle: npt.NDArray[np.float64]) -> float:
-    """The slope of the middle over time, or 0 if it is within the noise."""
-    if not np.isfinite(middle).all():
-        return 0.0
-    centred, spread = time - time.mean(), float(((time - time.mean()) ** 2).sum())
-    if spread <= 0:
-        return 0.0
-    slope = float(centred @ (middle - middle.mean())) / spread
-    rest = middle - middle.mean() - slope * centred
+def _slope(time: npt.NDArray[np.float64], bound: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """The slope of a bound over time, and how many standard errors it is away from 0."""
+    centred = time - time.mean()
+    spread = float(centred @ centred)
+    if spread <= 0 or not np.isfinite(bound).all():
+        return 0.0, 0.0
+    slope = float(centred @ (bound - bound.mean())) / spread
+    rest = bound - bound.mean() - slope * centred
     error = float(np.sqrt((rest @ rest) / max(1, len(time) - 2) / spread))
-    return slope if abs(slope) > _ERRORS * error and slope != 0 else 0.0
+    return slope, abs(slope) / max(error, 1e-12 * abs(slope)) if slope else 0.0
+
+
+def _certainty(found: tuple[float, float]) -> float:
+    return found[1]
 
 
 def _whole(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:

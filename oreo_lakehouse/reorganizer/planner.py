@@ -152,7 +152,7 @@ class PlannerStrategy:
             return stay
         states = self.pool.states
         later = np.array([self._later(space)[state] for state in states])
-        rest = min(_LONGEST, self.log.residual_life())
+        rest = min(max(_LONGEST, float(self.log.age)), self.log.residual_life())
         back = min(since, self._since_move, _LOOK_BACK)
         if self.outlook:
             means = self.outlook.means(space, query, states)

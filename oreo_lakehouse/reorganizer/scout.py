@@ -28,6 +28,8 @@ _OLD_WEIGHT = 0.05
 _DECAY = 1 / 2000
 _MIXTURE = 600
 _MIXTURES_AT = (200, 400, 700, 1000)
+_BIASED_FROM = 1500
+"""Before that, the time-biased sample is much the same as the uniform one."""
 
 
 class Scout:
@@ -73,7 +75,7 @@ class Scout:
         if self._mixture_due():
             self.mixtures += 1
             spread = self.mixtures % 2 == 0
-            for reservoir in (self.uniform, self.biased):
+            for reservoir in (self.uniform, self.biased)[: 1 + (self.seen >= _BIASED_FROM)]:
                 items = np.sort(reservoir.items)
                 chosen = items[self._random.permutation(len(items))[:_MIXTURE]]
                 workload = space.stream.take(np.sort(chosen))

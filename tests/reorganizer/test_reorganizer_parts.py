@@ -1,0 +1,155 @@
+"""The planner's parts: change detector, reservoir, augmentation, drift, regimes."""
+
+import json
+import math
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from oreo_lakehouse.layouts.sample import Sample
+from oreo_lakehouse.predicates.tree import And, Compare, In, Op
+from oreo_lakehouse.predicates.values import Kind
+from oreo_lakehouse.predicates.workload import Workload
+from oreo_lakehouse.reorganizer.augment import augmented
+from oreo_lakehouse.reorganizer.change import ChangeDetector
+from oreo_lakehouse.reorganizer.drift import find_drift, project
+from oreo_lakehouse.reorganizer.randomness import new_generator
+from oreo_lakehouse.reorganizer.regimes import RegimeLog, tail_value
+from oreo_lakehouse.reorganizer.reservoir import Reservoir
+
+
+def signals(stream):
+    detector = ChangeDetector()
+    return [(number, found) for number, s in enumerate(stream) if (found := detector.observe(s))], detector
+
+
+def test_a_new_kind_of_query_is_noticed_within_ten_and_a_stationary_mix_never():
+    found, detector = signals(["x"] * 100 + ["y"] * 100)
+    assert [kind for _, kind in found] == ["change"]
+    assert 100 <= found[0][0] < 110
+    assert detector.since == 100
+    draw = np.random.default_rng(1)
+    for kinds in (3, 30):
+        mix = [str(k) for k in draw.integers(0, kinds, 3000)]
+        assert len(signals(mix)[0]) <= 2
+
+
+def test_a_burst_that_passes_is_taken_back():
+    found, detector = signals(["x"] * 200 + ["y"] * 8 + ["x"] * 60)
+    assert [kind for _, kind in found] == ["change", "undo"]
+    assert detector.since == 268
+
+
+def test_the_reservoir_is_bounded_and_prefers_the_young():
+    counts = Counter()
+    for seed in range(60):
+        reservoir = Reservoir(50, 1 / 100, seed)
+        for item in range(1000):
+            reservoir.add(item)
+            assert len(reservoir.all_items) <= 51
+        counts.update(reservoir.items)
+    young, older = (sum(counts[i] for i in part) for part in (range(900, 1000), range(800, 900)))
+    assert 0.6 * math.exp(-1) < older / young < 1.5 * math.exp(-1)
+    uniform = Counter(i // 500 for seed in range(60) for i in filled(Reservoir(50, 0.0, seed)).items)
+    assert 0.8 < uniform[0] / uniform[1] < 1.25
+
+
+def filled(reservoir, count=1000):
+    for item in range(count):
+        reservoir.add(item)
+    return reservoir
+
+
+def test_a_resumed_reservoir_goes_on_alike():
+    whole = filled(Reservoir(20, 0.01, 5))
+    half = filled(Reservoir(20, 0.01, 5), 400)
+    half = Reservoir.from_json(json.loads(json.dumps(half.to_json())))
+    for item in range(400, 1000):
+        half.add(item)
+    assert half.to_json() == whole.to_json()
+
+
+ROWS = pa.table({"day": pa.array(range(1000)), "name": pa.array([f"n{i % 40:02d}" for i in range(1000)])})
+
+
+def ranged(start, name):
+    bounds = (Compare("day", Op.GE, Kind.INTEGER, start), Compare("day", Op.LT, Kind.INTEGER, start + 20))
+    return And((*bounds, Compare("name", Op.EQ, Kind.STRING, name)))
+
+
+def test_made_queries_keep_the_width_and_stay_near_what_was_seen():
+    seen = Workload.of([ranged(500 + 10 * i, f"n{i:02d}") for i in range(10)])
+    made = augmented(seen, Sample(ROWS), 300, new_generator(1))
+    low, high, name = made.values(made.groups[0])
+    assert len(made) == 300
+    assert set(high - low) == {20}
+    assert low.min() >= 480
+    assert high.max() <= 640
+    assert len(set(name)) > 20  # all ten were seen once, so there must be more
+    spread = augmented(seen, Sample(ROWS), 300, new_generator(1), spread=True)
+    assert spread.values(spread.groups[0])[0].min() < 100
+
+
+def test_literals_seen_often_are_not_redrawn():
+    same = Workload.of([In("name", Kind.STRING, ("n01", "n02"))] * 20)
+    made = augmented(same, Sample(ROWS), 50, new_generator(1))
+    assert {tuple(row) for row in made.values(made.groups[0])[0]} == {("n01", "n02")}
+    assert len(augmented(same.take([]), Sample(ROWS), 5, new_generator(1))) == 0
+
+
+def test_a_sliding_range_is_found_and_projected():
+    noise = np.random.default_rng(2).integers(0, 300, 400)
+    sliding = Workload.of(
+        [
+            And((Compare("day", Op.GE, Kind.INTEGER, 5 * t - int(w)), Compare("day", Op.LT, Kind.INTEGER, 5 * t)))
+            for t, w in enumerate(noise)
+        ]
+    )
+    drift = find_drift(sliding)
+    assert drift
+    future = project(sliding, drift, 100.0, 200, new_generator(1))
+    until = future.values(future.groups[0])[1]
+    assert until.min() >= 5 * 395
+    assert until.max() <= 5 * 505
+    still = Workload.of([ranged(int(s), "n01") for s in np.random.default_rng(3).integers(0, 900, 400)])
+    assert not find_drift(still)
+
+
+def log_of(lengths):
+    log, query = RegimeLog(), 0
+    for length in lengths:
+        for _ in range(length):
+            log.observe(query)
+            query += 1
+        log.change(0)
+    return log
+
+
+def test_regimes_remember_length_and_queries_and_an_undone_change_goes_on():
+    log = log_of([100, 300])
+    assert [r.length for r in log.past] == [100, 300]
+    assert all(0 <= q < 100 for q in log.past[0].queries)
+    assert len(log.past[1].queries) <= 32
+    log.undo()
+    assert [r.length for r in log.past] == [100]
+    assert log.age == 300
+    copy = RegimeLog.from_json(json.loads(json.dumps(log.to_json())))
+    assert copy.to_json() == log.to_json()
+
+
+def test_long_regimes_are_expected_to_last():
+    short, long = log_of([80] * 10), log_of([3000] * 10)
+    assert short.residual_life() < 200
+    assert long.residual_life() > 2000
+
+
+@pytest.mark.parametrize("alpha", [40.0, 80.0])
+def test_a_state_that_serves_all_regimes_is_worth_more_than_a_specialist(alpha):
+    log = log_of([60] * 12)
+    costs = np.array([[0.3] * 12, [0.05, 0.9] * 6, [0.9, 0.05] * 6])
+    value = tail_value(log, costs, alpha)
+    assert value.min() == 0
+    assert int(np.argmin(value)) == 0
+    assert value[1] <= alpha * 1.01 + 15
