@@ -107,3 +107,11 @@ def delete_by_equality(spark: SparkSession, name: str, column: str, keys: list[i
         .build()
     )
     table.newRowDelta().addDeletes(deletes).commit()
+
+
+def java_new(spark: SparkSession, made: Any, *arguments: Any) -> Any:
+    """An object of a class that was compiled at run time."""
+    given = spark.sparkContext._gateway.new_array(jvm(spark).java.lang.Object, len(arguments))
+    for i, argument in enumerate(arguments):
+        given[i] = argument
+    return made.getConstructors()[0].newInstance(given)

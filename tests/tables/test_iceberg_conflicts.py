@@ -15,6 +15,7 @@ from iceberg_support import (
     MERGE_ON_READ,
     by,
     delete_by_equality,
+    java_new,
     java_table,
     make_table,
     numbers,
@@ -24,7 +25,7 @@ from iceberg_support import (
 from pyiceberg.catalog.sql import SqlCatalog
 
 from oreo_lakehouse.errors import TableError
-from oreo_lakehouse.jvm import compile_java, jvm
+from oreo_lakehouse.jvm import compile_java
 from oreo_lakehouse.tables.contract import Committed, Conflicted, Staged, Unknown
 from oreo_lakehouse.tables.iceberg.commit import Swap, commit_swap
 from oreo_lakehouse.tables.iceberg.engine import Engine
@@ -275,14 +276,14 @@ def test_an_unknown_outcome_is_settled_by_the_run_id(
     staged = scene.stage()
     before = rows_of(scene.spark, scene.name)
     operations = java_table(scene.spark, scene.name).operations()
-    flaky = _new(scene.spark, compile_java(scene.spark, FLAKY, "Flaky"), operations, failures, lands)
+    flaky = java_new(scene.spark, compile_java(scene.spark, FLAKY, "Flaky"), operations, failures, lands)
 
     def load() -> Any:
         operations.refresh()
         return flaky.table()
 
     swap = Swap(staged.run_id, staged.removed, staged.added, layout_summary(staged, {}))
-    result = commit_swap(Engine(scene.spark), load, swap)
+    result = commit_swap(Engine(scene.spark), scene.name, load, swap)
     assert isinstance(result, expected), result
     landed = [commit.run_id for commit in scene.table.layout_commits()]
     assert landed == ([staged.run_id] if expected is Committed else [])
@@ -290,10 +291,3 @@ def test_an_unknown_outcome_is_settled_by_the_run_id(
     assert isinstance(scene.table.commit(staged, {}), Committed)
     assert rows_of(scene.spark, scene.name) == before
     assert [commit.run_id for commit in scene.table.layout_commits()] == [staged.run_id]
-
-
-def _new(spark: SparkSession, made: Any, *arguments: Any) -> Any:
-    given = spark.sparkContext._gateway.new_array(jvm(spark).java.lang.Object, len(arguments))
-    for i, argument in enumerate(arguments):
-        given[i] = argument
-    return made.getConstructors()[0].newInstance(given)

@@ -91,15 +91,15 @@ public class IcebergFiles {
     return "[" + rows + "," + bytes + "," + tasks.size() + "," + deletes.size() + "]";
   }
 
-  /** The paths of the data files that a snapshot added, or of those that it removed. */
-  public List changed(Table table, long snapshot, boolean added) {
+  /** The paths of the data files that a snapshot added, or of those that it removed, as JSON. */
+  public String changed(Table table, long snapshot, boolean added) {
     Snapshot made = table.snapshot(snapshot);
-    List paths = new ArrayList();
+    ArrayNode paths = JSON.createArrayNode();
     Iterable files = added ? made.addedDataFiles(table.io()) : made.removedDataFiles(table.io());
     for (Iterator i = files.iterator(); i.hasNext(); ) {
       paths.add(((DataFile) i.next()).location());
     }
-    return paths;
+    return paths.toString();
   }
 
   /** Every snapshot with those summary entries whose key begins with the prefix; `main` marks the current history. */
@@ -139,10 +139,10 @@ public class IcebergFiles {
     FileRewriteCoordinator.get().clearRewrite(table, group);
   }
 
-  /** Those of the paths that any retained snapshot refers to. */
-  public List referenced(Table table, Collection paths) throws Exception {
+  /** Those of the paths that any retained snapshot refers to, as JSON. */
+  public String referenced(Table table, Collection paths) throws Exception {
     Set wanted = new HashSet(paths);
-    Set found = new HashSet();
+    ArrayNode found = JSON.createArrayNode();
     Set seen = new HashSet();
     for (Iterator i = table.snapshots().iterator(); i.hasNext(); ) {
       List manifests = ((Snapshot) i.next()).dataManifests(table.io());
@@ -155,8 +155,8 @@ public class IcebergFiles {
         try {
           for (Iterator p = live.iterator(); p.hasNext(); ) {
             Object path = p.next();
-            if (wanted.contains(path)) {
-              found.add(path);
+            if (wanted.remove(path)) {
+              found.add((String) path);
             }
           }
         } finally {
@@ -164,7 +164,7 @@ public class IcebergFiles {
         }
       }
     }
-    return new ArrayList(found);
+    return found.toString();
   }
 
   /** Delete what is there of the paths; how many that were. */

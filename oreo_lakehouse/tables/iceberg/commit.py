@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from oreo_lakehouse.errors import OreoError
+from oreo_lakehouse.errors import TableError
 from oreo_lakehouse.jvm import error_class, error_reason, jvm
 from oreo_lakehouse.tables.contract import CommitResult, Committed, Conflicted, Unknown
-from oreo_lakehouse.tables.iceberg.engine import format_version, version_of
+from oreo_lakehouse.tables.iceberg.engine import explained, format_version, version_of
 from oreo_lakehouse.tables.iceberg.history import find_run
 
 if TYPE_CHECKING:
@@ -37,43 +37,50 @@ class Swap:
     summary: dict[str, str]
 
 
-def commit_swap(engine: Engine, load: Callable[[], Any], swap: Swap) -> CommitResult:
+def commit_swap(engine: Engine, name: str, load: Callable[[], Any], swap: Swap) -> CommitResult:
     """Commit it, or find out that it has landed already.
 
     Raises:
-        OreoError: the table cannot be loaded, and no attempt is under way.
+        TableError: the table cannot be read, and no attempt is under way.
     """
-    base = swap.removed[0]["base"]
     outgoing, incoming = json.dumps(swap.removed), json.dumps(swap.added)
-    paths = engine.texts(file["file-path"] for file in swap.added)
     summary = jvm(engine.spark).java.util.HashMap()
     for key, value in swap.summary.items():
         summary.put(key, value)
     reason, certain = "", True
     for attempt in range(ATTEMPTS + 1):
         try:
-            table = load()
-        except OreoError as error:
+            with explained("look at", name):
+                table = load()
+                current = version_of(table)
+                settled = _settled(engine, table, current, swap, outgoing)
+        except TableError as error:
             if certain:
                 raise
             return Unknown(f"{reason}; then: {error}")
-        landed = find_run(engine, table, swap.run_id)
-        if landed is not None:
-            return Committed(landed)
-        current = version_of(table)
-        if current == -1:
-            return Conflicted("the table was emptied.")
-        if base["format-version"] < 3 <= format_version(table):
-            return Conflicted("the table was upgraded to format version 3, whose row lineage the new files lack.")
-        obstacle = engine.swaps.obstacle(engine.files.plan(table, current, False), outgoing, paths)
-        if obstacle is not None:
-            # The table has moved on, so an earlier attempt that is still under way cannot land any more.
-            return Conflicted(f"{obstacle}.")
+        if settled is not None:
+            return settled
         if attempt == ATTEMPTS:
             break
         try:
-            engine.swaps.replace(table, current, base["sequence"], outgoing, incoming, summary)
+            sequence = swap.removed[0]["base"]["sequence"]
+            engine.swaps.replace(table, current, sequence, outgoing, incoming, summary)
         except Exception as error:
             reason = f"{error_class(error).rpartition('.')[2]}: {error_reason(error)}"
             certain = certain and error_class(error).endswith(_NOT_LANDED)
     return Conflicted(f"{reason}.") if certain else Unknown(f"{reason}.")
+
+
+def _settled(engine: Engine, table: Any, current: int, swap: Swap, outgoing: str) -> CommitResult | None:
+    """What is certain without a further attempt. Conflicts are: once an outgoing file has left the table, an earlier
+    attempt that is still under way cannot land any more."""
+    landed = find_run(engine, table, swap.run_id)
+    if landed is not None:
+        return Committed(landed)
+    if current == -1:
+        return Conflicted("the table was emptied.")
+    if swap.removed[0]["base"]["format-version"] < 3 <= format_version(table):
+        return Conflicted("the table was upgraded to format version 3, whose row lineage the new files lack.")
+    incoming = engine.texts(file["file-path"] for file in swap.added)
+    obstacle = engine.swaps.obstacle(engine.files.plan(table, current, False), outgoing, incoming)
+    return Conflicted(f"{obstacle}.") if obstacle is not None else None

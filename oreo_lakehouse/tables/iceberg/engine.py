@@ -6,16 +6,20 @@ Everything else here takes an `Engine` and Iceberg's Java table, which py4j leav
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.errors import NotATableError, TableError, TableNotFoundError
-from oreo_lakehouse.jvm import compile_java, error_class, error_reason, java_session, jvm
+from oreo_lakehouse.jvm import compile_java, error_class, error_reason, java_error, java_session, jvm
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pyspark.sql import SparkSession
+
+ANSWER_SECONDS = 60.0
+"""How long a catalog may take to name a table's metadata; its own client may wait for ever."""
 
 _units: dict[tuple[str, str], Any] = {}
 """Compiled once a Spark application and class."""
@@ -42,12 +46,21 @@ class Engine:
             NotATableError: it is not an Iceberg table.
             TableError: its metadata or its catalog cannot be read.
         """
-        try:
+
+        def ask() -> Any:
+            # A catalog is configured from the thread's active session when it is first used.
+            jvm(self.spark).org.apache.spark.sql.classic.SparkSession.setActiveSession(java_session(self.spark))
             table = self.api.spark.Spark3Util.loadIcebergTable(java_session(self.spark), name)
             table.refresh()
+            return table
+
+        try:
+            return _answered(ask, ANSWER_SECONDS)
+        except TimeoutError as error:
+            waited = f"did not answer within {ANSWER_SECONDS:.0f} s"
+            raise TableError(f"the catalog of {name} {waited}: check that it runs, and try again.") from error
         except Exception as error:
-            raise _explained(name, error) from error
-        return table
+            raise _not_loaded(name, error) from error
 
     def schema(self, table: Any) -> dict[str, Any]:
         """The table's current schema in Iceberg's JSON form."""
@@ -60,6 +73,22 @@ class Engine:
     def texts(self, items: Iterable[str]) -> Any:
         """Texts as a Java list, in one crossing of the gateway however many they are."""
         return self.files.texts(json.dumps(list(items)))
+
+
+@contextmanager
+def explained(doing: str, name: str) -> Generator[None]:
+    """Turn what the engine raises inside into a sentence.
+
+    Raises:
+        TableError: with the engine's own reason.
+    """
+    try:
+        yield
+    except Exception as error:
+        if java_error(error) is None:
+            raise
+        kind = error_class(error).rpartition(".")[2]
+        raise TableError(f"could not {doing} {name}: {kind}: {error_reason(error)}. No row was changed.") from error
 
 
 def version_of(table: Any) -> int:
@@ -82,7 +111,27 @@ def _unit(spark: SparkSession, name: str) -> Any:
     return _units[key]
 
 
-def _explained(name: str, error: Exception) -> TableError:
+def _answered(ask: Callable[[], Any], seconds: float) -> Any:
+    """The answer, waited for on a thread of its own, which is left behind if none comes."""
+    outcome: list[Any] = []
+
+    def work() -> None:
+        try:
+            outcome.append(ask())
+        except BaseException as error:
+            outcome.append(error)
+
+    worker = threading.Thread(target=work, name="oreo-catalog", daemon=True)
+    worker.start()
+    worker.join(seconds)
+    if not outcome:
+        raise TimeoutError
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    return outcome[0]
+
+
+def _not_loaded(name: str, error: Exception) -> TableError:
     kind, reason = error_class(error).rpartition(".")[2], error_reason(error)
     if kind == "NotFoundException":
         return TableError(f"the metadata of {name} is missing: {reason}; restore it or register the table again.")

@@ -102,6 +102,8 @@ def read_entries(snapshot: dict[str, Any], read: ReadBytes) -> Iterator[Manifest
         manifests = list(read_manifest_list(_opened(_content(location, read, "manifest list"))))
     except _DAMAGE as error:
         raise TableError(_damaged("manifest list", location)) from error
+    if not manifests and int(snapshot.get("summary", {}).get("total-data-files", 0)):
+        raise TableError(_damaged("manifest list", location))
     for manifest in manifests:
         yield from _entries(manifest, read)
 

@@ -67,7 +67,7 @@ def write_staged(engine: Engine, table: Any, plan: RewritePlan, run_id: str) -> 
     """Write the plan's rows into new files.
 
     Raises:
-        VerificationError: the new files hold another number of rows than were read.
+        VerificationError: the write became visible.
     """
     tasks = engine.files.plan(table, plan.base_version, False)
     sequence = table.snapshot(plan.base_version).sequenceNumber()
@@ -110,8 +110,8 @@ def refuse_stray_append(engine: Engine, table: Any, staged: Staged) -> None:
     """Prove that the staged write did not become a commit; strangers' commits meanwhile are nothing to us."""
     table.refresh()
     if version_of(table) != staged.base_version:
-        visible = engine.files.referenced(table, engine.texts(staged.paths))
-        if len(visible):
+        visible = json.loads(engine.files.referenced(table, engine.texts(staged.paths)))
+        if visible:
             raise VerificationError(
                 f"the staged write of run {staged.run_id} became visible as an append of {len(visible)} files, which "
                 "doubles rows: roll the table back to the snapshot before it, and report this."

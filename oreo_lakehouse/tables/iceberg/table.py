@@ -23,7 +23,7 @@ from oreo_lakehouse.tables.contract import (
     TableIdentity,
 )
 from oreo_lakehouse.tables.iceberg.commit import Swap, commit_swap
-from oreo_lakehouse.tables.iceberg.engine import Engine, version_of
+from oreo_lakehouse.tables.iceberg.engine import Engine, explained, version_of
 from oreo_lakehouse.tables.iceberg.features import (
     partition_columns,
     refuse_unknown_columns,
@@ -106,7 +106,9 @@ class IcebergTable(Table):
         drawn = table.select(*wanted, key.alias(_KEY))
         if share < 1:
             drawn = drawn.where(sf.col(_KEY) < sf.lit(int((share - 0.5) * 2**64)))
-        return drawn.toArrow().sort_by(_KEY).drop_columns([_KEY]).slice(0, rows)
+        with explained("sample", self.identity.name):
+            found = drawn.toArrow()
+        return found.sort_by(_KEY).drop_columns([_KEY]).slice(0, rows)
 
     def plan(self, layout: Layout, bid_column: str) -> RewritePlan:
         engine, table, name = self._engine, self._load(), self.identity.name
@@ -115,7 +117,8 @@ class IcebergTable(Table):
         base = version_of(table)
         rows, size, count = 0, 0, 0
         if base != -1:
-            rows, size, count, _ = json.loads(engine.files.totals(engine.files.plan(table, base, False)))
+            with explained("list the files of", name):
+                rows, size, count, _ = json.loads(engine.files.totals(engine.files.plan(table, base, False)))
         return RewritePlan(
             table=self.identity,
             base_version=base,
@@ -133,21 +136,24 @@ class IcebergTable(Table):
         if plan.files == 0:
             raise TableError(f"{self.identity.name} has no files in version {plan.base_version}: nothing to lay out.")
         table = self._load()
-        if plan.bid_column:
-            add_bid_column(self._engine, table, plan.bid_column)
-        return write_staged(self._engine, table, plan, run_id)
+        with explained("stage a rewrite of", self.identity.name):
+            if plan.bid_column:
+                add_bid_column(self._engine, table, plan.bid_column)
+            return write_staged(self._engine, table, plan, run_id)
 
     def verify(self, staged: Staged) -> RowCertificate:
-        return read_back(self._engine, self._load(), staged)
+        with explained("read back the staged files of", self.identity.name):
+            return read_back(self._engine, self._load(), staged)
 
     def commit(self, staged: Staged, note: dict[str, str]) -> CommitResult:
         swap = Swap(staged.run_id, staged.removed, staged.added, layout_summary(staged, note))
-        return commit_swap(self._engine, self._load, swap)
+        return commit_swap(self._engine, self.identity.name, self._load, swap)
 
     def discard(self, staged: Staged) -> int:
         table, files = self._load(), self._engine.files
-        kept = set(files.referenced(table, self._engine.texts(staged.paths)))
-        return int(files.delete(table, self._engine.texts(path for path in staged.paths if path not in kept)))
+        with explained("discard staged files of", self.identity.name):
+            kept = set(json.loads(files.referenced(table, self._engine.texts(staged.paths))))
+            return int(files.delete(table, self._engine.texts(path for path in staged.paths if path not in kept)))
 
     def layout_commits(self) -> list[LayoutCommit]:
         return layout_commits(self._engine, self._load())
@@ -179,8 +185,9 @@ class IcebergTable(Table):
         return retained_runs(self._load())
 
     def _undo(self, commits: Sequence[LayoutCommit], run_id: str, summary: dict[str, str]) -> CommitResult:
-        swap = inverse_of(self._engine, self.identity.name, self._load(), commits, run_id, summary)
-        return commit_swap(self._engine, self._load, swap)
+        with explained("undo a layout of", self.identity.name):
+            swap = inverse_of(self._engine, self.identity.name, self._load(), commits, run_id, summary)
+        return commit_swap(self._engine, self.identity.name, self._load, swap)
 
     def _load(self) -> Any:
         table = self._engine.load(self.identity.name)

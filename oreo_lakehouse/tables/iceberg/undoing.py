@@ -44,10 +44,11 @@ def inverse_of(
             raise refuse(f"its own snapshot {commit.version} has expired")
         if table.snapshot(commit.base_version) is None:
             raise refuse(f"the snapshot before it, {commit.base_version}, has expired, and its files with it")
-        for path in engine.files.changed(table, commit.version, True):
+        for path in json.loads(engine.files.changed(table, commit.version, True)):
             if incoming.pop(path, None) is None:
                 outgoing.add(path)
-        incoming |= dict.fromkeys(engine.files.changed(table, commit.version, False), commit.base_version)
+        replaced = json.loads(engine.files.changed(table, commit.version, False))
+        incoming |= dict.fromkeys(replaced, commit.base_version)
     added: list[dict[str, Any]] = []
     for base in sorted(set(incoming.values())):
         wanted = engine.texts(path for path, snapshot in incoming.items() if snapshot == base)
