@@ -23,6 +23,7 @@ from oreo_lakehouse.layouts.skipping import Mode
 from oreo_lakehouse.predicates.columns import columns_of
 from oreo_lakehouse.predicates.tree import Predicate
 from oreo_lakehouse.predicates.workload import Workload
+from oreo_lakehouse.reorganizer.manager import Source
 from oreo_lakehouse.reorganizer.paper import PaperStrategy
 from oreo_lakehouse.reorganizer.planner import PlannerStrategy
 from oreo_lakehouse.reorganizer.states import INITIAL, BlockCosts, StateSpace
@@ -90,6 +91,7 @@ def run(
     decide: DecideSettings | None = None,
     generators: Sequence[str] = ("qdtree",),
     delay: int = 0,
+    source: Source = "SW",
 ) -> BacktestResult:
     """Replay queries against a table.
 
@@ -107,6 +109,7 @@ def run(
         decide: further settings of the strategies.
         generators: of candidate layouts.
         delay: queries served in the old layout after a decision.
+        source: what the paper's policy makes candidates from.
 
     Raises:
         ConfigError: no such policy.
@@ -122,11 +125,12 @@ def run(
     order = range(len(predicates)) if times is None else sorted(range(len(predicates)), key=lambda i: times[i])
     replay = _Replay(rows, [predicates[i] for i in order], blocks, mode)
     settings = replace(decide or DecideSettings(), alpha=alpha, mode=mode)
+    paper = replace(settings, gamma=_PAPER_GAMMA)
     layout = LayoutSettings(generators=tuple(generators))
     baselines = Baselines(replay.space(), generators, blocks, alpha, settings.window)
     online: dict[str, Callable[[], Strategy]] = {
         "oreo": lambda: PlannerStrategy(settings, layout, blocks, seed),
-        "paper": lambda: PaperStrategy(replace(settings, gamma=settings.gamma or _PAPER_GAMMA), layout, blocks, seed),
+        "paper": lambda: PaperStrategy(settings if decide else paper, layout, blocks, seed, source),
     }
     offline: dict[str, Callable[[], Outcome]] = {
         "never": baselines.never,

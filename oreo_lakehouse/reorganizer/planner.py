@@ -58,7 +58,6 @@ class PlannerStrategy:
         self._current = INITIAL
         self._since_move = 0
         self._latest: list[int] = []
-        self._made_for: dict[str, str] = {}
         self._worth: dict[str, float] | None = None
         self._regime_costs: dict[str, dict[tuple[int, ...], float]] = {}
 
@@ -90,8 +89,8 @@ class PlannerStrategy:
     def step(self, query: int, space: StateSpace) -> list[Decision]:
         out: list[Decision] = []
         self.guard.observe(self._current, space.at(query, self.pool.states))
-        self._remember(query)
         kind = ",".join(sorted(shape_columns(space.stream.group_of(query).shape)))
+        self._remember(query, kind)
         signal = self.detector.observe(kind)
         if signal:
             self._regime(signal)
@@ -111,9 +110,9 @@ class PlannerStrategy:
             out.append(self._decide("move", reason))
         return out
 
-    def _remember(self, query: int) -> None:
+    def _remember(self, query: int, kind: str) -> None:
         self.scout.observe(query)
-        self.log.observe(query)
+        self.log.observe(query, kind)
         self._latest.append(query)
         del self._latest[:-_KEPT]
         self._since_move += 1
@@ -128,27 +127,26 @@ class PlannerStrategy:
         self._worth = None
 
     def _admit(self, space: StateSpace, query: int, family: str, layout: Layout, kind: str) -> list[Decision]:
-        found = self.pool.admit(space, family, layout, self.scout.biased.items, query, self._current)
+        found = self.pool.admit(space, family, layout, kind, self.scout.biased.items, query, self._current)
         if found is None:
             return []
         self.guard.add_state(found.state)
-        self._made_for[found.state] = kind
         self._worth = None
         out = [self._decide("admit", found.reason, found.state)]
         if found.evicted:
+            self.scout.covered.pop(found.uncovered, None)
             self._forget(found.evicted)
             out.append(self._decide("evict", "as many states as allowed; least is lost without it", found.evicted))
         return out
 
     def _forget(self, state: str) -> None:
         self.guard.remove_state(state)
-        self.scout.covered.pop(self._made_for.pop(state, ""), None)
         self._regime_costs.pop(state, None)
 
     def _wish(self, space: StateSpace, query: int, since: int) -> tuple[str, str]:
         """The state that the planner would be in now, and why."""
         stay = self._current, ""
-        if since < _SETTLE or len(self.pool.states) < 2:
+        if since < _SETTLE or len(self.pool.states) < 2 or (since > _MEAN_OVER and since % _SETTLE):
             return stay
         states = self.pool.states
         later = np.array([self._later(space)[state] for state in states])
@@ -232,7 +230,6 @@ class PlannerStrategy:
             "current": self._current,
             "since_move": self._since_move,
             "latest": list(self._latest),
-            "made_for": dict(self._made_for),
         }
 
     def restore(self, document: dict[str, Any], alpha: float) -> None:
@@ -250,7 +247,6 @@ class PlannerStrategy:
             self.guard = Guard.from_json(document["guard"], alpha)
             self._current, self._since_move = str(document["current"]), int(document["since_move"])
             self._latest = [int(query) for query in document["latest"]]
-            self._made_for = {str(state): str(kind) for state, kind in document["made_for"].items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise StoreError(f"malformed state: the planner cannot be read ({error})") from error
 

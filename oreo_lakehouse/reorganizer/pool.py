@@ -3,7 +3,8 @@
 A **recent** candidate, made for the present regime, enters if its costs differ by more than epsilon from every state's
 on the time-biased sample or on the last few queries: the sample alone would reject layouts for brand-new templates. A
 **mixture**, made for the whole past, also enters if it is the best of its family. Over the cap, the recent state whose
-loss raises the least costs the least leaves, or the mixture with the worst mean; never the current state.
+loss raises the least costs the least leaves, or the mixture with the worst mean; never the current state. A kind of
+query has at most two states of its own, so that later, better ones replace those made from its first ten queries.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from oreo_lakehouse.reorganizer.states import INITIAL, StateSpace
 _EPSILON = 0.02
 _RECENT = 40
 _BETTER = 0.99
-MOST_MIXTURES = 6
+_MOST_MIXTURES = 6
+_MOST_OF_A_KIND = 2
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,8 @@ class Admission:
 
     state: str
     evicted: str
+    uncovered: str
+    """The kind of query for which the evicted state was the last one, or ""."""
     reason: str
 
 
@@ -38,13 +42,15 @@ class StatePool:
         self.max_states = max_states
         self.layouts: dict[str, Layout] = {}
         self.families: dict[str, str] = {INITIAL: "recent"}
+        self.kinds: dict[str, str] = {}
+        """The kind of query that each recent state was made for."""
 
     @property
     def states(self) -> list[str]:
         return list(self.families)
 
     def admit(
-        self, space: StateSpace, family: str, layout: Layout, sample: list[int], query: int, current: str
+        self, space: StateSpace, family: str, layout: Layout, kind: str, sample: list[int], query: int, current: str
     ) -> Admission | None:
         """Admit a candidate if it is worth it.
 
@@ -52,6 +58,7 @@ class StatePool:
             space: where costs come from; the new state is added to it.
             family: `recent` or `mixture`.
             layout: the candidate.
+            kind: of query that it was made for.
             sample: positions of the time-biased sample.
             query: position of the latest query.
             current: the state that must not leave.
@@ -68,18 +75,34 @@ class StatePool:
             if family != "mixture" or float(source.costs(sample).mean()) > _BETTER * means.min(initial=np.inf):
                 return None
             reason = "it is the best layout for the past as a whole"
-        evicted = ""
-        if len(peers) >= (MOST_MIXTURES if family == "mixture" else self.max_states):
-            evicted = self._loser(space, [state for state in peers if state != current], family, sample, recent)
-            self.remove(space, evicted)
+        evicted, lost = self._evict(space, family, kind, sample, recent, current)
         self.layouts[layout.id] = layout
         self.families[layout.id] = family
+        self.kinds[layout.id] = kind if family == "recent" else ""
         space.add(layout.id, source)
-        return Admission(layout.id, evicted, f"{layout.describe()}; {reason}")
+        uncovered = "" if lost in self.kinds.values() else lost
+        return Admission(layout.id, evicted, uncovered, f"{layout.describe()}; {reason}")
+
+    def _evict(
+        self, space: StateSpace, family: str, kind: str, sample: list[int], recent: slice, current: str
+    ) -> tuple[str, str]:
+        """Make room: the state that had to leave ("" if none) and the kind of query it was made for."""
+        peers = [state for state, other in self.families.items() if other == family and state != current]
+        alike = [state for state in peers if family == "recent" and self.kinds.get(state) == kind]
+        if len(alike) >= _MOST_OF_A_KIND:
+            loser = alike[int(np.argmax(space.matrix(alike, recent).mean(axis=1)))]
+        elif len(peers) + 1 >= (_MOST_MIXTURES if family == "mixture" else self.max_states):
+            loser = self._loser(space, peers, family, sample, recent)
+        else:
+            return "", ""
+        lost = self.kinds.get(loser, "")
+        self.remove(space, loser)
+        return loser, lost
 
     def remove(self, space: StateSpace | None, state: str) -> None:
         del self.families[state]
         self.layouts.pop(state, None)
+        self.kinds.pop(state, None)
         if space is not None:
             space.remove(state)
 
@@ -93,15 +116,19 @@ class StatePool:
         return peers[int(np.argmin(_loss(costs) + _loss(space.matrix(peers, recent))))]
 
     def to_json(self) -> list[Any]:
-        return [[state, family, self._layout_json(state)] for state, family in self.families.items()]
+        return [
+            [state, family, self.kinds.get(state, ""), self._layout_json(state)]
+            for state, family in self.families.items()
+        ]
 
     def _layout_json(self, state: str) -> dict[str, Any] | None:
         layout = self.layouts.get(state)
         return None if layout is None else layout.to_json()
 
     def restore(self, document: list[Any]) -> None:
-        self.families = {str(state): str(family) for state, family, _ in document}
-        self.layouts = {str(state): layout_from_json(layout) for state, _, layout in document if layout is not None}
+        self.families = {str(state): str(family) for state, family, _, _ in document}
+        self.kinds = {str(state): str(kind) for state, _, kind, layout in document if layout is not None}
+        self.layouts = {str(state): layout_from_json(layout) for state, _, _, layout in document if layout is not None}
 
 
 def _loss(costs: np.ndarray) -> np.ndarray:

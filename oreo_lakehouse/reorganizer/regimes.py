@@ -7,6 +7,7 @@ from a few of their queries, what a layout would be worth if such a regime came 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +31,8 @@ class Regime:
     length: int
     end: int
     queries: tuple[int, ...]
+    kind: str = ""
+    """The kinds of query that made up a tenth of it or more."""
 
 
 class RegimeLog:
@@ -39,11 +42,13 @@ class RegimeLog:
         self.past: list[Regime] = []
         self.age = 0
         self.seen = 0
+        self._kinds: Counter[str] = Counter()
         self._present: list[tuple[int, int]] = []
         """(age at which it came, query)."""
 
-    def observe(self, query: int) -> None:
+    def observe(self, query: int, kind: str = "") -> None:
         self.age += 1
+        self._kinds[kind] += 1
         self.seen += 1
         self._present.append((self.age, query))
         if len(self._present) >= 2 * _QUERIES:
@@ -56,8 +61,11 @@ class RegimeLog:
         old = [query for age, query in self._present if age <= length]
         if length >= _SHORTEST and old:
             at = np.linspace(0, len(old) - 1, min(_QUERIES, len(old))).astype(int)
-            self.past = [*self.past, Regime(length, self.seen - since, tuple(old[i] for i in at))][-_MOST:]
+            kinds = sorted(kind for kind, count in self._kinds.items() if count >= 0.1 * self.age)
+            regime = Regime(length, self.seen - since, tuple(old[i] for i in at), "; ".join(kinds))
+            self.past = [*self.past, regime][-_MOST:]
         self.age, self._present = since, new
+        self._kinds.clear()
 
     def undo(self) -> None:
         """The last change was none: its regime goes on."""
@@ -97,23 +105,28 @@ class RegimeLog:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "past": [[r.length, r.end, list(r.queries)] for r in self.past],
+            "past": [[r.length, r.end, list(r.queries), r.kind] for r in self.past],
             "age": self.age,
             "seen": self.seen,
+            "kinds": dict(self._kinds),
             "present": [list(pair) for pair in self._present],
         }
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> RegimeLog:
         out = cls()
-        out.past = [Regime(int(n), int(end), tuple(int(q) for q in queries)) for n, end, queries in document["past"]]
+        out.past = [
+            Regime(int(length), int(end), tuple(int(query) for query in queries), str(kind))
+            for length, end, queries, kind in document["past"]
+        ]
+        out._kinds = Counter({str(kind): int(count) for kind, count in document["kinds"].items()})
         out.age, out.seen = int(document["age"]), int(document["seen"])
         out._present = [(int(age), int(query)) for age, query in document["present"]]
         return out
 
 
 def tail_value(
-    log: RegimeLog, costs: np.ndarray, alpha: float, horizon: float = 4000.0, late: float = 15.0
+    log: RegimeLog, costs: np.ndarray, alpha: float, horizon: float = _MEMORY, late: float = 15.0
 ) -> np.ndarray:
     """What being in each state when the present regime ends is worth, relative to the best of them.
 
@@ -136,9 +149,10 @@ def tail_value(
     mean_length = float(share @ lengths)
     mean_cost = costs @ share
     least = float(share @ costs.min(axis=0))
-    alike = (np.abs(costs[:, :, None] - costs[:, None, :]).max(axis=0) < 0.05).sum(axis=1) > 1
-    unseen = 0.5 * (float(weights[~alike].sum()) + 0.5) / (float(weights.sum()) + 0.5)
-    rounds = min(60, int(min(horizon, log.seen) / mean_length) + 1)
+    kinds = Counter(regime.kind for regime in log.past)
+    once = np.array([kinds[regime.kind] == 1 for regime in log.past])
+    unseen = 0.5 * (float(weights[once].sum()) + 0.5) / (float(weights.sum()) + 0.5)
+    rounds = min(100, int(min(horizon, log.seen) / mean_length) + 1)
     value = np.zeros(states)
     wait = np.minimum(late, lengths)
     for _ in range(rounds):
