@@ -10,7 +10,9 @@ from pathlib import Path
 
 from oreo_lakehouse.errors import HistoryError
 from oreo_lakehouse.history.catalysttext import CatalystText, Question, better
+from oreo_lakehouse.history.eventlogs import LoggedScan, read_event_log, record_of
 from oreo_lakehouse.history.exactness import Exactness
+from oreo_lakehouse.history.names import TableNames
 from oreo_lakehouse.history.record import QueryRecord
 from oreo_lakehouse.history.redaction import redact
 from oreo_lakehouse.history.sqltext import NotAQuery, Schema, SqlText, TableScan
@@ -78,9 +80,9 @@ def import_history(
         history: where to.
         table_names: the names that the table goes by in the statements.
         schema: the table's columns.
-        files: JSON lines, CSV or Parquet, also in gzip; see `read_statements`.
+        files: JSON lines, CSV or Parquet, also in gzip (see `read_statements`), or folders of Spark event logs.
         progress: told which part of the work is done, from 0 to 1.
-        fmt: whose names the files' fields have.
+        fmt: whose names the files' fields have; `eventlog` for an event log that is a single file.
         dialect: of the SQL; by default what the statement says, then what the format uses, then Spark's.
         time_zone: of the sessions, where a statement does not say; without it, times are known only roughly.
         keep_sql: store the statements themselves too. Their literals may be personal data.
@@ -95,6 +97,10 @@ def import_history(
     run = _Import(history, list(table_names), schema, dialect, time_zone, keep_sql, redacted, planner)
     for number, path in enumerate(paths):
         run.repeats.clear()
+        if fmt == "eventlog" or Path(path).is_dir():
+            for scan in read_event_log(path, lambda line, reason, path=path: run.reject(path, line, reason)):
+                run.add_logged(scan)
+            continue
         for statement in read_statements(path, fmt, lambda line, reason, path=path: run.reject(path, line, reason)):
             run.add(path, statement)
             if progress is not None and run.summary.read % 100 == 0:
@@ -122,6 +128,7 @@ class _Import:
         self.summary = ImportSummary()
         self._history = history
         self._names = names
+        self._table = TableNames(names)
         self._schema = schema
         self._dialect = dialect
         self._time_zone = time_zone
@@ -161,6 +168,14 @@ class _Import:
         else:
             self._keep(statement, query_id, zone, scans)
 
+    def add_logged(self, scan: LoggedScan) -> None:
+        """Keep a scan from an event log."""
+        self.summary.read += 1
+        if not any(name and self._table.match_text(name) for name in (scan.path, scan.table)):
+            self.summary.other_tables += 1
+            return
+        self._add_record(record_of(scan, self._history.table_uuid, self._schema))
+
     def _plan(self) -> None:
         """Ask the planner about what was not understood exactly."""
         if self._planner is not None and self._unclear:
@@ -170,18 +185,20 @@ class _Import:
             self._unclear.clear()
 
     def _keep(self, statement: Statement, query_id: str, zone: str | None, scans: list[TableScan]) -> None:
-        summary = self.summary
         for number, scan in enumerate(scans):
-            record = redact(self._record(statement, query_id, number, scan, zone), self._redacted)
-            if record.key in self._seen:
-                summary.known_before += 1
-                continue
-            self._seen.add(record.key)
-            self._pending.append(record)
-            summary.imported += 1
-            summary.relaxed += record.exactness is Exactness.RELAXED
-            summary.unknown += record.exactness is Exactness.UNKNOWN
-            summary.reasons.update(record.reasons)
+            self._add_record(self._record(statement, query_id, number, scan, zone))
+
+    def _add_record(self, found: QueryRecord) -> None:
+        record, summary = redact(found, self._redacted), self.summary
+        if record.key in self._seen:
+            summary.known_before += 1
+            return
+        self._seen.add(record.key)
+        self._pending.append(record)
+        summary.imported += 1
+        summary.relaxed += record.exactness is Exactness.RELAXED
+        summary.unknown += record.exactness is Exactness.UNKNOWN
+        summary.reasons.update(record.reasons)
         if len(self._pending) >= BATCH:
             self._write()
 

@@ -53,6 +53,15 @@ class TableNames:
             candidates = {name for name in self._names if len(name) == self._longest}
         return any(_agree(name, parts) for name in candidates)
 
+    def match_text(self, name: str) -> bool:
+        """Whether a name or path, as plans and people write it, means this table."""
+        if "/" in name and "`" not in name:
+            return _path(name) in self._paths
+        try:
+            return self.match(exp.to_table(name, dialect="spark"))
+        except (SqlglotError, RecursionError):
+            return False
+
 
 def _agree(name: tuple[str, ...], other: tuple[str, ...]) -> bool:
     both = min(len(name), len(other))

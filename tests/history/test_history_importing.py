@@ -143,8 +143,6 @@ def test_damaged_files_are_errors_in_one_sentence(history: HistoryStore, tmp_pat
             run(history, file)
     with pytest.raises(HistoryError, match="cannot read"):
         run(history, tmp_path / "missing")
-    with pytest.raises(HistoryError, match="cannot read"):
-        run(history, tmp_path)
 
 
 def test_csv_statements_may_span_lines(history: HistoryStore, tmp_path: Path) -> None:
