@@ -3,7 +3,7 @@
     [isnotnull(id#1L), (id#1L < 50), (d#2 >= 2024-02-01), name#3 IN (a,b)]
 
 Texts are printed without quotes, so a literal may look like anything. Therefore, as soon as a text literal or something
-that is not understood occurs, the filters count only if both lists that Spark prints, `DataFilters` and `PushedFilters`,
+that is not understood occurs, the filters count only if both lists that Spark prints, data filters and pushed filters,
 are understood wholly and say the same: no item is well formed in both grammars, so no literal can pass for one.
 """
 

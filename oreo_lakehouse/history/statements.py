@@ -12,6 +12,7 @@ import gzip
 import io
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -75,7 +76,7 @@ def read_statements(path: str | Path, fmt: str = "auto", rejected: Rejected | No
                     yield _statement(line, normalised(fields, fmt), progress)
                 except ValueError as error:
                     fault(line, str(error))
-    except (OSError, EOFError, pa.ArrowException) as error:
+    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
         reason = getattr(error, "strerror", None) or str(error) or "it is damaged"
         raise HistoryError(f"cannot read {path}: {str(reason).splitlines()[0]}") from error
 
