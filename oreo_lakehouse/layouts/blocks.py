@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from oreo_lakehouse.predicates.tree import CompareColumns
 from oreo_lakehouse.predicates.values import Array, Kind, Value
 
 Ints = npt.NDArray[np.int64]
@@ -78,11 +79,16 @@ class ColumnStats:
 
 @dataclass(frozen=True)
 class Blocks:
-    """n blocks: how many rows and bytes each holds, and statistics of those columns that have any."""
+    """n blocks: how many rows and bytes each holds, and statistics of those columns that have any.
+
+    `comparisons` says, for comparisons between two columns, whether some row of the block may satisfy them: only the
+    `bid` mode knows.
+    """
 
     rows: Ints
     columns: Mapping[str, ColumnStats]
     sizes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    comparisons: Mapping[CompareColumns, Bools] = field(default_factory=dict[CompareColumns, Bools])
 
     def __len__(self) -> int:
         return len(self.rows)

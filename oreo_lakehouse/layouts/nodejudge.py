@@ -1,93 +1,80 @@
 """Which queries would reach the children of a qd-tree's node, for all cuts at once.
 
-A node is a block with known rows, so its bounds are positions among the workload's literals (see `columnview.py`), and
-a cut at position j sends rows at positions up to j left. The positions of all columns lie side by side in one range, a
-column's NULLs at its end: one count over the node's rows tells everything about every cut. The children of all cuts of
-some columns are then judged as if they were so many blocks: first the left and then the right ones of each column.
+A node is a block with known rows, so its bounds are positions among the workload's literals (see `columnview.py`). The
+children of all cuts of some columns are judged as if they were so many blocks: first the left and then the right ones
+of each column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from oreo_lakehouse.layouts.blocks import Bools, Ints
-from oreo_lakehouse.layouts.columnview import BoundsView, ColumnView, positions
-from oreo_lakehouse.layouts.sample import Sample
+from oreo_lakehouse.layouts.columnview import BoundsView, ColumnView
+from oreo_lakehouse.layouts.cutset import COMPARE, EQUAL, CutSet
 from oreo_lakehouse.layouts.skipping import evaluate
-from oreo_lakehouse.predicates.tree import CompareColumns, IsNull
-from oreo_lakehouse.predicates.values import Array
-from oreo_lakehouse.predicates.workload import Group, Place
+from oreo_lakehouse.predicates.tree import CompareColumns, IsNull, Op
+from oreo_lakehouse.predicates.workload import Codes, Group, Place
 
 _HIGHEST = np.iinfo(np.int32).max
 _UNKNOWN = BoundsView(np.array([-1], np.int32), np.array([_HIGHEST], np.int32))
 _MAYBE = np.ones((1, 1), np.bool_)
 
 
-class CutColumns:
-    """The columns to cut: every row's position in each of them, and the positions to cut at."""
-
-    def __init__(self, sample: Sample, literals: Mapping[Place, Array], cuts: Mapping[Place, Sequence[int]]) -> None:
-        self.literals = literals
-        self.places: list[Place] = []
-        located: list[npt.NDArray[np.int32]] = []
-        starts, all_cuts, owners = [0], list[Array](), list[Array]()
-        for place, wanted in cuts.items():
-            column = sample.rows.column(place[0])
-            if column is None or column.kind is not place[1]:
-                continue
-            null = 2 * len(literals[place]) + 1
-            located.append(np.append(positions(literals[place], column.values), null)[column.ranks] + starts[-1])
-            all_cuts.append(np.sort(np.array(wanted, np.int64)) + starts[-1])
-            owners.append(np.full(len(wanted), len(self.places)))
-            self.places.append(place)
-            starts.append(starts[-1] + null + 1)
-        self.number = {place: number for number, place in enumerate(self.places)}
-        self.by_name = {place[0]: number for place, number in self.number.items()}
-        self.starts = np.array(starts[:-1], np.int64)
-        self.ends = np.array(starts[1:], np.int64) - 1
-        """Positions of the columns' NULLs."""
-        none = np.zeros(0, np.int64)
-        self.cuts: Ints = np.concatenate([none, *all_cuts])
-        self.owners: Ints = np.concatenate([none, *owners])
-        self.located = np.stack(located, axis=1) if located else np.zeros((len(sample), 0), np.int32)
-
-
 class NodeColumns:
     """All columns of one node, and its cuts that leave enough rows on either side."""
 
-    def __init__(self, columns: CutColumns, rows: npt.NDArray[np.intp], smallest: int) -> None:
-        self.columns = columns
-        starts, ends = columns.starts, columns.ends
+    def __init__(self, cutset: CutSet, rows: npt.NDArray[np.intp], smallest: int) -> None:
+        self.cutset = cutset
+        starts, ends = cutset.starts, cutset.ends
         size = int(ends[-1]) + 1 if len(ends) else 0
-        counts = np.bincount(columns.located[rows].ravel(), minlength=size)
-        upto = np.cumsum(counts)[columns.cuts] - columns.owners * len(rows)
-        fits = np.minimum(upto, len(rows) - upto) >= smallest
-        self.cuts, self.owners, left = columns.cuts[fits], columns.owners[fits], upto[fits]
+        counts = np.bincount(cutset.located[rows].ravel(), minlength=size)
+        true = [int(column[rows].sum()) for column in cutset.true]
+        left = np.append(np.cumsum(counts), 0)[np.minimum(cutset.positions, size)] - cutset.owners * len(rows)
+        equal, compare = cutset.styles == EQUAL, cutset.styles == COMPARE
+        left[equal] = counts[cutset.positions[equal]]
+        left[compare] = true
+        fits = np.flatnonzero(np.minimum(left, len(rows) - left) >= smallest)
+        self.cuts: npt.NDArray[np.intp] = fits
+        self.rows = np.stack([left[fits], len(rows) - left[fits]])
+        self.some_true = [count > 0 for count in true]
         self.has_null = counts[ends] > 0
         counts[ends] = 0
+        self.counts = counts
         filled = np.append(np.flatnonzero(counts), size)  # the sentinel stands for "nothing there"
         first = filled[np.searchsorted(filled, starts)]
         last = filled[np.searchsorted(filled, ends) - 1] if len(filled) > 1 else starts - 1
         self.has_value = first < ends
         self.low = np.where(self.has_value, first - starts, _HIGHEST).astype(np.int32)
         self.high = np.where(self.has_value, last - starts, -1).astype(np.int32)
-        at = np.searchsorted(filled, self.cuts, "right")
-        after, before = filled[at], filled[at - 1]
-        origin, end = starts[self.owners], ends[self.owners]
-        self.right_empty = after >= end  # nothing but NULLs on that side
-        self.right_low = np.where(self.right_empty, _HIGHEST, after - origin).astype(np.int32)
-        self.left_high = (before - origin).astype(np.int32)
-        self.rows = np.stack([left, len(rows) - left])
-        bounds = np.searchsorted(self.owners, np.arange(len(starts) + 1))
+        self._children(filled)
+        owners = cutset.owners[fits]
+        bounds = np.searchsorted(owners, np.arange(len(starts) + len(true) + 1))
         self.at = [slice(a, b) for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)]
 
-    def cut_of(self, number: int) -> tuple[Place, int]:
-        """A cut's column, and its position among that column's literals."""
-        owner = int(self.owners[number])
-        return self.columns.places[owner], int(self.cuts[number] - self.columns.starts[owner])
+    def _children(self, filled: Ints) -> None:
+        """Bounds of the children in their column, as positions in it; `without` is the category that is missing."""
+        cutset, cuts = self.cutset, self.cuts
+        owners = np.minimum(cutset.owners[cuts], max(0, len(cutset.starts) - 1))
+        if not len(cutset.starts):
+            self.lows = self.highs = self.without = np.zeros((2, len(cuts)), np.int32)
+            return
+        origin, end = cutset.starts[owners], cutset.ends[owners]
+        at = np.searchsorted(filled, cutset.positions[cuts], "right")
+        after, before = filled[np.minimum(at, len(filled) - 1)], filled[at - 1]
+        empty = after >= end  # nothing but NULLs on the right side
+        equal = cutset.styles[cuts] == EQUAL
+        own = (cutset.positions[cuts] - origin).astype(np.int32)
+        low, high = self.low[owners], self.high[owners]
+        right_low = np.where(empty, _HIGHEST, after - origin)
+        self.lows = np.stack([np.where(equal, own, low), np.where(equal, low, right_low)]).astype(np.int32)
+        right_high = np.where(empty & ~equal, -1, high)
+        self.highs = np.stack([np.where(equal, own, before - origin), right_high]).astype(np.int32)
+        self.without = np.stack([np.full(len(cuts), -1), np.where(equal, own, -1)]).astype(np.int32)
 
 
 class NodeJudge:
@@ -95,14 +82,15 @@ class NodeJudge:
 
     def __init__(self, node: NodeColumns, cut: Sequence[int] = ()) -> None:
         self._node = node
-        self._at: dict[int, slice] = {}
+        self._at: dict[int, tuple[slice, slice]] = {}
         self._blocks = 0
         for number in cut:
-            size = 2 * (node.at[number].stop - node.at[number].start)
-            self._at[number] = slice(self._blocks, self._blocks + size)
-            self._blocks += size
+            size = node.at[number].stop - node.at[number].start
+            middle = self._blocks + size
+            self._at[number] = slice(self._blocks, middle), slice(middle, middle + size)
+            self._blocks = middle + size
         self._blocks = self._blocks or 1
-        self._views: dict[Place, BoundsView] = {}
+        self._views: dict[Place, ColumnView] = {}
 
     def might_match(self, group: Group) -> Bools:
         return evaluate(group.shape, iter(group.slots), self)
@@ -113,32 +101,81 @@ class NodeJudge:
             found = self._views[place] = self._view(place)
         return found
 
-    def _view(self, place: Place) -> BoundsView:
-        node, number = self._node, self._node.columns.number.get(place)
+    def _view(self, place: Place) -> ColumnView:
+        node, number = self._node, self._node.cutset.number.get(place)
         if number is None:
             return _UNKNOWN
         low, high = np.full(self._blocks, node.low[number]), np.full(self._blocks, node.high[number])
-        if number in self._at:
-            at, own = self._at[number], node.at[number]
-            middle = at.start + (own.stop - own.start)
-            high[at.start : middle] = node.left_high[own]
-            low[middle : at.stop] = node.right_low[own]
-            high[middle : at.stop][node.right_empty[own]] = -1
-        return BoundsView(low, high)
+        without = np.full(self._blocks, -1, np.int32)
+        for side, at in enumerate(self._at.get(number, ())):
+            own = node.at[number]
+            low[at], high[at], without[at] = node.lows[side, own], node.highs[side, own], node.without[side, own]
+        bounds = BoundsView(low, high)
+        if not node.cutset.few[number]:
+            return bounds
+        counts = node.counts[node.cutset.starts[number] : node.cutset.ends[number]]
+        return PresenceView(np.append(0, np.cumsum(counts > 0)).astype(np.int32), bounds, without)
 
     def null(self, leaf: IsNull) -> Bools:
-        node, number = self._node, self._node.columns.by_name.get(leaf.column)
+        node, number = self._node, self._node.cutset.by_name.get(leaf.column)
         if number is None:
             return _MAYBE
         out = np.full(self._blocks, node.has_value[number] if leaf.negated else node.has_null[number])
         if number in self._at:
-            at, own = self._at[number], node.at[number]
-            middle = at.start + (own.stop - own.start)
-            out[at.start : middle] = leaf.negated
+            left, right = self._at[number]
+            out[left] = leaf.negated
             if leaf.negated:
-                out[middle : at.stop] = ~node.right_empty[own]
+                out[right] = node.highs[1, node.at[number]] >= 0
         return out[None, :]
 
     def between(self, leaf: CompareColumns) -> Bools:
-        del leaf
-        return _MAYBE
+        node, known = self._node, self._node.cutset.comparisons
+        if leaf not in known:
+            return _MAYBE
+        out = np.full(self._blocks, node.some_true[known.index(leaf)])
+        for number, (left, right) in self._at.items():
+            if number >= len(node.cutset.places):
+                cut = known[number - len(node.cutset.places)]
+                if cut == leaf:
+                    out[right] = False
+                elif (cut.left, cut.op.negated, cut.right) == (leaf.left, leaf.op, leaf.right):
+                    out[left] = False
+        return out[None, :]
+
+
+@dataclass(frozen=True)
+class PresenceView:
+    """A column of few values whose blocks know which of them they hold: `upto[p]` values lie below position p."""
+
+    upto: Codes
+    bounds: BoundsView
+    without: Codes
+
+    def test(self, op: Op, codes: Codes) -> Bools:
+        at = 2 * codes + 1
+        lowest, highest = np.int32(0), np.int32(len(self.upto) - 2)
+        match op:
+            case Op.LT:
+                return self._some(lowest, at - 1)
+            case Op.LE:
+                return self._some(lowest, at)
+            case Op.GT:
+                return self._some(at + 1, highest)
+            case Op.GE:
+                return self._some(at, highest)
+            case Op.EQ:
+                return self._some(at, at)
+            case Op.NE:
+                return self._some(lowest, at - 1) | self._some(at + 1, highest)
+
+    def member(self, codes: Codes, negated: bool) -> Bools:
+        if negated:
+            return self.bounds.member(codes, negated)
+        return np.logical_or.reduce([self.test(Op.EQ, codes[:, [at]]) for at in range(codes.shape[1])])
+
+    def _some(self, first: Codes | np.int32, last: Codes | np.int32) -> Bools:
+        """Whether a block holds a value at a position from first to last."""
+        first, last = np.maximum(first, self.bounds.low), np.minimum(last, self.bounds.high)
+        inside = np.clip(last + 1, 0, len(self.upto) - 1)
+        found = self.upto[inside] - self.upto[np.clip(first, 0, len(self.upto) - 1)]
+        return (found - ((self.without >= first) & (self.without <= last))) > 0

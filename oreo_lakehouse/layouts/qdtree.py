@@ -2,9 +2,9 @@
 
 At every node the cut is taken that lets the node's queries skip the most rows; a node of fewer than two minimum leaves,
 or whose queries gain nothing from any cut, is a leaf. Cuts are ranges (`col < v`, `col <= v`), on categories too:
-engines skip by minimum and maximum only, and a single category is often smaller than a block (see `advanced.py` for
-the cuts of the `bid` mode). Which queries reach a node is judged by the node's real bounds on the sample, so a cut on a
-date also counts for the columns that follow that date.
+engines skip by minimum and maximum only, and a single category is often smaller than a block (`cutset.py` has the
+further cuts of the `bid` mode). Which queries reach a node is judged by the node's real bounds on the sample, so a cut
+on a date also counts for the columns that follow that date.
 """
 
 from __future__ import annotations
@@ -17,18 +17,16 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from oreo_lakehouse.layouts.cutset import CutSet
 from oreo_lakehouse.layouts.layout import register_layout
-from oreo_lakehouse.layouts.nodejudge import CutColumns, NodeColumns, NodeJudge
+from oreo_lakehouse.layouts.nodejudge import NodeColumns, NodeJudge
 from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.layouts.skipping import Mode
 from oreo_lakehouse.layouts.tree import Branch, Tree, TreeLayout
 from oreo_lakehouse.predicates.encoded import NULL
 from oreo_lakehouse.predicates.tree import Compare, Op, Predicate
-from oreo_lakehouse.predicates.values import python_value
-from oreo_lakehouse.predicates.workload import Group, Junction, Member, Place, Shape, Test, Workload, places
+from oreo_lakehouse.predicates.workload import Group, Workload, comparisons, places
 
-_MAX_CUTS = 1024
-"""Cuts of one column that are tried, evenly spread if there are more."""
 _MAX_DEPTH = 50
 _LIGHT = 0.03
 """Share of a node's weight below which a group of queries has no say in its first cuts."""
@@ -88,47 +86,42 @@ class _Node:
         return Branch(self.cut, self.sides[0].tree(), self.sides[1].tree())
 
 
-@dataclass(frozen=True)
-class _Cut:
-    place: Place
-    position: int
-    gain: float
-
-
 class _Builder:
     def __init__(
         self, sample: Sample, workload: Workload, k: int, mode: Mode, weights: npt.NDArray[np.float64]
     ) -> None:
         self.sample, self.workload, self.k, self.weights = sample, workload, k, weights
-        self.mode: Mode = mode
         self.smallest = max(1, int(_MIN_LEAF * len(sample) / max(1, k)))
         self.gains: dict[str, float] = {}
-        self.places = {group.shape: list(dict.fromkeys(places(group.shape))) for group in workload.groups}
-        used: dict[Place, set[int]] = {}
-        for group in workload.groups:
-            _collect(group, used)
-        self.columns = CutColumns(sample, workload.literals, {place: _thin(cuts) for place, cuts in used.items()})
+        self.cutset = CutSet(sample, workload, mode)
+        owners = {
+            **self.cutset.number,
+            **{c: n + len(self.cutset.number) for n, c in enumerate(self.cutset.comparisons)},
+        }
+        self.owners = {
+            group.shape: [
+                owners[x] for x in (*dict.fromkeys(places(group.shape)), *comparisons(group.shape)) if x in owners
+            ]
+            for group in workload.groups
+        }
 
     def grow(self) -> _Node:
         """Split the node with the greatest gain, until there are k leaves or no cut gains anything."""
         root = _Node(np.arange(len(self.sample)), list(self.workload.groups))
         leaves, order = [root], count()
-        queue: list[tuple[float, int, _Node, _Cut]] = []
+        queue: list[tuple[float, int, _Node, int]] = []
         fresh = [root]
         while True:
             for node in fresh:
-                cut = self._choose(node)
-                if cut is not None:
-                    heappush(queue, (-cut.gain, next(order), node, cut))
+                gain, cut = self._choose(node)
+                if gain > 0:
+                    heappush(queue, (-gain, next(order), node, cut))
             if not queue or len(leaves) >= self.k:
                 break
-            _, _, node, cut = heappop(queue)
-            (name, kind), (code, up_to) = cut.place, divmod(cut.position, 2)
-            self.gains[name] = self.gains.get(name, 0.0) + cut.gain
-            value = python_value(kind, self.workload.literals[cut.place][code])
-            number = self.columns.number[cut.place]
-            left = self.columns.located[node.rows, number] <= cut.position + self.columns.starts[number]
-            fresh = list(node.split(Compare(name, Op.LE if up_to else Op.LT, kind, value), left))
+            gain, _, node, cut = heappop(queue)
+            for name in self.cutset.columns_of(cut):
+                self.gains[name] = self.gains.get(name, 0.0) - gain
+            fresh = list(node.split(self.cutset.predicate(cut), self.cutset.goes_left(cut, node.rows)))
             leaves.remove(node)
             leaves += fresh
         self._fill(leaves)
@@ -136,7 +129,7 @@ class _Builder:
 
     def _fill(self, leaves: list[_Node]) -> None:
         """Halve the largest leaves that no query's cut divides, so that files keep a sensible size."""
-        names = sorted(self.columns.by_name, key=lambda name: (-self.gains.get(name, 0.0), name))
+        names = sorted(self.cutset.by_name, key=lambda name: (-self.gains.get(name, 0.0), name))
         order = count()
         queue = [(-len(leaf.rows), next(order), leaf) for leaf in leaves]
         heapify(queue)
@@ -161,46 +154,43 @@ class _Builder:
                 return node.split(Compare(name, Op.LT, column.kind, column.value(middle)), left)
         return ()
 
-    def _choose(self, node: _Node) -> _Cut | None:
-        """The cut by which the node's queries skip the most rows."""
+    def _choose(self, node: _Node) -> tuple[float, int]:
+        """The cut by which the node's queries skip the most rows, after how many they skip."""
         if len(node.rows) < 2 * self.smallest or node.depth >= _MAX_DEPTH:
-            return None
-        columns = NodeColumns(self.columns, node.rows, self.smallest)
+            return 0.0, -1
+        columns = NodeColumns(self.cutset, node.rows, self.smallest)
         if not len(columns.cuts):
-            return None
+            return 0.0, -1
         # Groups of little weight decide only where the others gain nothing more: half of the time is saved.
-        weights = {id(group): float(self.weights[group.queries].sum()) for group in node.groups}
-        enough = _LIGHT * sum(weights.values())
-        heavy = [group for group in node.groups if weights[id(group)] >= enough]
-        light = [group for group in node.groups if weights[id(group)] < enough]
-        heavy = _reaching(heavy, columns)
-        node.groups = heavy + light
+        weights = [float(self.weights[group.queries].sum()) for group in node.groups]
+        enough = _LIGHT * sum(weights)
+        heavy = _reaching([g for g, weight in zip(node.groups, weights, strict=True) if weight >= enough], columns)
+        light = [g for g, weight in zip(node.groups, weights, strict=True) if weight < enough]
         best = self._best(columns, heavy)
-        if best is None and light:
+        if best[0] <= 0 and light:
             light = _reaching(light, columns)
-            node.groups = heavy + light
             best = self._best(columns, light)
+        node.groups = heavy + light
         return best
 
-    def _best(self, columns: NodeColumns, groups: list[Group]) -> _Cut | None:
-        gains = np.zeros((2, len(columns.cuts)))
+    def _best(self, columns: NodeColumns, groups: list[Group]) -> tuple[float, int]:
+        skipped = np.zeros((2, len(columns.cuts)))
         for group in groups:
-            numbers = [self.columns.number.get(place, -1) for place in self.places[group.shape]]
-            cut = [n for n in numbers if n >= 0 and columns.at[n].stop > columns.at[n].start]
+            cut = [n for n in self.owners[group.shape] if columns.at[n].stop > columns.at[n].start]
             if cut:
                 skips = ~NodeJudge(columns, cut).might_match(group)
                 weights = self.weights[group.queries]
-                skipped = weights @ skips if len(skips) == len(weights) else weights.sum() * skips[0]
+                found = weights @ skips if len(skips) == len(weights) else weights.sum() * skips[0]
+                found = np.broadcast_to(found, 2 * sum(columns.at[n].stop - columns.at[n].start for n in cut))
                 start = 0
                 for number in cut:
                     own = columns.at[number]
                     size = own.stop - own.start
-                    gains[0, own] += skipped[start : start + size]
-                    gains[1, own] += skipped[start + size : start + 2 * size]
+                    skipped[:, own] += found[start : start + 2 * size].reshape(2, -1)
                     start += 2 * size
-        total = (gains * columns.rows).sum(axis=0)
-        best = int(np.argmax(total))
-        return _Cut(*columns.cut_of(best), float(total[best])) if total[best] > 0 else None
+        gains = (skipped * columns.rows).sum(axis=0)
+        best = int(np.argmax(gains))
+        return float(gains[best]), int(columns.cuts[best])
 
 
 def _reaching(groups: list[Group], columns: NodeColumns) -> list[Group]:
@@ -211,31 +201,3 @@ def _reaching(groups: list[Group], columns: NodeColumns) -> list[Group]:
         reach = np.broadcast_to(judge.might_match(group), (len(group.queries), 1))[:, 0]
         out.append(group if reach.all() else group.take(np.flatnonzero(reach)))
     return [group for group in out if len(group.queries)]
-
-
-def _thin(cuts: set[int]) -> list[int]:
-    found = sorted(cuts)
-    return (
-        found if len(found) <= _MAX_CUTS else [found[i] for i in np.linspace(0, len(found) - 1, _MAX_CUTS).astype(int)]
-    )
-
-
-def _collect(group: Group, used: dict[Place, set[int]]) -> None:
-    """The positions at which the group's literals can be told apart: before a literal (2c) or after it (2c + 1)."""
-    slots = iter(group.slots)
-    todo: list[Shape] = [group.shape]
-    while todo:
-        shape = todo.pop(0)
-        match shape:
-            case Junction(_, children):
-                todo[:0] = children
-            case Test(op, place):
-                codes = np.unique(next(slots)) * 2
-                before = op not in (Op.LE, Op.GT)
-                after = op not in (Op.LT, Op.GE)
-                used.setdefault(place, set()).update(*(codes + 0,) * before, *(codes + 1,) * after)
-            case Member(place):
-                codes = np.unique(next(slots)) * 2
-                used.setdefault(place, set()).update(codes, codes + 1)
-            case _:
-                pass

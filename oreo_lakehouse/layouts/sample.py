@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from oreo_lakehouse.layouts.blocks import Blocks, ColumnStats, Distinct, Ints
+from oreo_lakehouse.layouts.blocks import Blocks, Bools, ColumnStats, Distinct, Ints
 from oreo_lakehouse.layouts.layout import Bids, Layout
 from oreo_lakehouse.predicates.encoded import NULL, EncodedColumn, EncodedRows
+from oreo_lakehouse.predicates.rowtest import holds
+from oreo_lakehouse.predicates.tree import CompareColumns
 
 _FEW = 256
 """Values up to which a column's distinct sets are kept for the `bid` mode."""
@@ -30,15 +32,24 @@ class Sample:
     def __init__(self, rows: pa.Table, total_rows: int | None = None) -> None:
         self.rows = EncodedRows(rows)
         self.total_rows = rows.num_rows if total_rows is None else total_rows
+        self._holds: dict[CompareColumns, Bools | None] = {}
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def blocks(self, layout: Layout, columns: Iterable[str] | None = None) -> Blocks:
+    def blocks(
+        self, layout: Layout, columns: Iterable[str] | None = None, comparisons: Iterable[CompareColumns] = ()
+    ) -> Blocks:
         """The block metadata that `layout` would give the whole table, estimated from these rows."""
-        return self.blocks_of(layout.assign_encoded(self.rows), layout.blocks, columns)
+        return self.blocks_of(layout.assign_encoded(self.rows), layout.blocks, columns, comparisons)
 
-    def blocks_of(self, bids: Bids, count: int, columns: Iterable[str] | None = None) -> Blocks:
+    def blocks_of(
+        self,
+        bids: Bids,
+        count: int,
+        columns: Iterable[str] | None = None,
+        comparisons: Iterable[CompareColumns] = (),
+    ) -> Blocks:
         """The metadata of `count` blocks, given each row's BID; of all columns, or of those named."""
         found = _Division.of(bids, count, self.total_rows)
         stats: dict[str, ColumnStats] = {}
@@ -46,7 +57,20 @@ class Sample:
             column = self.rows.column(name)
             if column is not None:
                 stats[name] = _stats(column, found)
-        return Blocks(found.rows, stats)
+        shown: dict[CompareColumns, Bools] = {}
+        for leaf in comparisons:
+            true = self.holds(leaf)
+            if true is not None:
+                shown[leaf] = np.bincount(bids[true], minlength=count) > 0
+        return Blocks(found.rows, stats, comparisons=shown)
+
+    def holds(self, leaf: CompareColumns) -> Bools | None:
+        """For which rows a comparison between two columns is TRUE; None if they do not compare."""
+        if leaf not in self._holds:
+            left, right = self.rows.column(leaf.left), self.rows.column(leaf.right)
+            comparable = left is not None and right is not None and left.kind is right.kind
+            self._holds[leaf] = holds(leaf, self.rows) if comparable else None
+        return self._holds[leaf]
 
 
 def blocks_of(layout: Layout, rows: pa.Table, total_rows: int | None = None) -> Blocks:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from oreo_lakehouse.layouts.blocks import Blocks, Bools, ColumnStats
 from oreo_lakehouse.layouts.columnview import BoundsView, ColumnView, DistinctView, all_null
 from oreo_lakehouse.predicates.tree import CompareColumns, Constant, IsNull, Op
-from oreo_lakehouse.predicates.values import Kind
+from oreo_lakehouse.predicates.values import Array, Kind
 from oreo_lakehouse.predicates.workload import Codes, Group, Junction, Member, Place, Shape, Test, Workload
 
 Mode: TypeAlias = Literal["native", "bid"]
@@ -53,7 +53,7 @@ def service_costs(workload: Workload, blocks: Blocks, mode: Mode = "native") -> 
 
 
 def _chunks(workload: Workload, blocks: Blocks, mode: Mode) -> Iterator[tuple[npt.NDArray[np.int64], Bools]]:
-    judge = Judge(blocks.columns, blocks.rows, workload.literals, mode)
+    judge = Judge(blocks, workload.literals, mode)
     step = max(1, _CELLS // max(1, len(blocks)))
     for group in workload.groups:
         for start in range(0, len(group.queries), step):
@@ -74,14 +74,9 @@ class BlockJudge(Protocol):
 class Judge:
     """Compares groups of queries with n blocks, whose statistics it has located among the workload's literals."""
 
-    def __init__(
-        self,
-        columns: Mapping[str, ColumnStats],
-        rows: npt.NDArray[np.int64],
-        literals: Mapping[Place, npt.NDArray[np.generic]],
-        mode: Mode,
-    ) -> None:
-        self._columns, self._rows, self._literals, self._mode = columns, rows, literals, mode
+    def __init__(self, blocks: Blocks, literals: Mapping[Place, Array], mode: Mode) -> None:
+        self._columns, self._rows, self._comparisons = blocks.columns, blocks.rows, blocks.comparisons
+        self._literals, self._mode = literals, mode
         self._views: dict[Place, ColumnView] = {}
 
     def might_match(self, group: Group) -> Bools:
@@ -106,12 +101,14 @@ class Judge:
         return (~all_null(stats, self._rows) if leaf.negated else stats.nulls != 0)[None, :]
 
     def between(self, leaf: CompareColumns) -> Bools:
-        """`a op b` by both columns' bounds. No engine does this by itself."""
-        a, b = self._columns.get(leaf.left), self._columns.get(leaf.right)
-        if self._mode != "bid" or a is None or b is None or a.kind is not b.kind or a.kind is Kind.OTHER:
+        """`a op b` by both columns' bounds, or from what the rows showed. No engine does this by itself."""
+        if self._mode != "bid":
             return np.ones((1, 1), np.bool_)
-        alive = ~(all_null(a, self._rows) | all_null(b, self._rows))
-        return (alive & _between(a, leaf.op, b))[None, :]
+        found = self._comparisons.get(leaf, np.ones(len(self._rows), np.bool_))
+        a, b = self._columns.get(leaf.left), self._columns.get(leaf.right)
+        if a is not None and b is not None and a.kind is b.kind and a.kind is not Kind.OTHER:
+            found = found & ~(all_null(a, self._rows) | all_null(b, self._rows)) & _between(a, leaf.op, b)
+        return found[None, :]
 
 
 def evaluate(shape: Shape, slots: Iterator[Codes], judge: BlockJudge) -> Bools:

@@ -197,6 +197,17 @@ def shape_columns(shape: Shape) -> frozenset[str]:
             return frozenset()
 
 
+def comparisons(shape: Shape) -> frozenset[CompareColumns]:
+    """The shape's comparisons between two columns."""
+    match shape:
+        case CompareColumns():
+            return frozenset((shape,))
+        case Junction(_, children):
+            return frozenset[CompareColumns]().union(*map(comparisons, children))
+        case _:
+            return frozenset()
+
+
 def places(shape: Shape) -> list[Place]:
     """Whose literal each slot of the shape holds, left to right."""
     match shape:

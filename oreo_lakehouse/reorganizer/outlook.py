@@ -18,12 +18,11 @@ _EVERY = 50
 _LOOK_AT = 600
 _LEAST = 300
 _AVERAGE_OF = 4
-_SOON = 2500.0
+_SOON, _LATE = 2500.0, 10_000.0
 _PROJECTED = 100
-_CANDIDATES = ((400, 4000.0), (800, 10_000.0))
+_CANDIDATES = ((400, 4000.0), (800, _LATE))
 """(every so many queries, built for so many queries ahead)."""
 _BUILT_FROM = 500
-_LIFE = (500.0, 1500.0)
 
 
 class Outlook:
@@ -52,7 +51,7 @@ class Outlook:
             self.clear()
             return
         self._drifting = True
-        self._update(space, window, drift, [*self._means])
+        self._update(space, window, drift, since, [*self._means])
         for every, horizon in _CANDIDATES:
             if since % every == 0:
                 recent = window.take(slice(-_LEAST, None))
@@ -60,24 +59,25 @@ class Outlook:
                 for name in generators:
                     yield generate(name, space.sample, workload, blocks, space.mode)
 
-    def means(self, space: StateSpace, query: int, states: Sequence[str]) -> np.ndarray:
+    def means(self, space: StateSpace, query: int, since: int, states: Sequence[str]) -> np.ndarray:
         """Each state's mean service cost on queries to come."""
         self._means = {state: self._means[state] for state in states if state in self._means}
         missing = [state for state in states if state not in self._means]
         if missing:
-            self._update(space, *self._look(space, query, _LOOK_AT), missing)
+            self._update(space, *self._look(space, query, since), since, missing)
         return np.array([float(np.mean(self._means[state])) for state in states])
 
-    def life(self, rest: float) -> float:
-        """A drift outlives what the regimes' lengths suggest."""
-        return min(max(rest, _LIFE[0]), _LIFE[1])
+    def life(self, rest: float, since: int) -> float:
+        """A drift is expected to last as long again as it has lasted, within what can be foreseen."""
+        return max(_SOON, min(rest, _horizon(since)))
 
     def _look(self, space: StateSpace, query: int, since: int) -> tuple[Workload, Drift]:
         window = space.stream.take(slice(max(0, query + 1 - min(since, _LOOK_AT)), query + 1))
         return window, find_drift(window)
 
-    def _update(self, space: StateSpace, window: Workload, drift: Drift, states: Sequence[str]) -> None:
-        workload = project(window.take(slice(-_LEAST, None)), drift, _SOON, _PROJECTED, self._random)
+    def _update(self, space: StateSpace, window: Workload, drift: Drift, since: int, states: Sequence[str]) -> None:
+        recent = window.take(slice(-_LEAST, None))
+        workload = project(recent, drift, _horizon(since), _PROJECTED, self._random)
         known = [state for state in states if state in space]
         for state, mean in zip(known, space.outlook(known, workload).tolist(), strict=True):
             self._means[state] = [*self._means.get(state, []), mean][-_AVERAGE_OF:]
@@ -89,3 +89,8 @@ class Outlook:
         self._drifting = bool(document["drifting"])
         self._means = {str(s): [float(m) for m in means] for s, means in document["means"].items()}
         self._random = generator_from_json(document["random"])
+
+
+def _horizon(since: int) -> float:
+    """How far ahead costs are projected."""
+    return min(max(_SOON, float(since)), _LATE)

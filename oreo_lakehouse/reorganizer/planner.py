@@ -33,6 +33,7 @@ _LONGEST = 1000.0
 _REGRET = 0.15
 _LATER = 0.75
 _LOOK_BACK = 400
+"""Queries that a new state is compared on for its regret."""
 _KEPT = 640
 """Of the latest queries: what the detector of drift and the projections look at."""
 
@@ -56,7 +57,8 @@ class PlannerStrategy:
         self.outlook = Outlook(seed)
         self.guard = Guard([INITIAL], decide.alpha, seed)
         self._current = INITIAL
-        self._since_move = 0
+        self._regret: dict[str, float] = {}
+        """What each state would have saved since the change or the last move."""
         self._latest: list[int] = []
         self._worth: dict[str, float] | None = None
         self._regime_costs: dict[str, dict[tuple[int, ...], float]] = {}
@@ -88,7 +90,10 @@ class PlannerStrategy:
 
     def step(self, query: int, space: StateSpace) -> list[Decision]:
         out: list[Decision] = []
-        self.guard.observe(self._current, space.at(query, self.pool.states))
+        costs = space.at(query, self.pool.states)
+        self.guard.observe(self._current, costs)
+        for state, cost in costs.items():
+            self._regret[state] = self._regret.get(state, 0.0) + costs[self._current] - cost
         kind = ",".join(sorted(shape_columns(space.stream.group_of(query).shape)))
         self._remember(query, kind)
         signal = self.detector.observe(kind)
@@ -105,7 +110,8 @@ class PlannerStrategy:
         if allowed != self._current:
             if allowed != wanted:
                 reason = "the plan has cost more than its guard allows; follow the guard"
-            self._current, self._since_move = allowed, 0
+            self._current = allowed
+            self._regret = {}
             self.guard.moved()
             out.append(self._decide("move", reason))
         return out
@@ -115,12 +121,11 @@ class PlannerStrategy:
         self.log.observe(query, kind)
         self._latest.append(query)
         del self._latest[:-_KEPT]
-        self._since_move += 1
 
     def _regime(self, signal: str) -> None:
         if signal == "change":
             self.log.change(self.detector.since)
-            self._since_move = min(self._since_move, self.detector.since)
+            self._regret = {}
             self.outlook.clear()
         else:
             self.log.undo()
@@ -132,6 +137,8 @@ class PlannerStrategy:
             return []
         self.guard.add_state(found.state)
         self._worth = None
+        back = slice(query + 1 - min(self.detector.since, _LOOK_BACK), query + 1)
+        self._regret[found.state] = float((space.costs(self._current, back) - space.costs(found.state, back)).sum())
         out = [self._decide("admit", found.reason, found.state)]
         if found.evicted:
             self.scout.covered.pop(found.uncovered, None)
@@ -142,6 +149,7 @@ class PlannerStrategy:
     def _forget(self, state: str) -> None:
         self.guard.remove_state(state)
         self._regime_costs.pop(state, None)
+        self._regret.pop(state, None)
 
     def _wish(self, space: StateSpace, query: int, since: int) -> tuple[str, str]:
         """The state that the planner would be in now, and why."""
@@ -151,10 +159,9 @@ class PlannerStrategy:
         states = self.pool.states
         later = np.array([self._later(space)[state] for state in states])
         rest = min(max(_LONGEST, float(self.log.age)), self.log.residual_life())
-        back = min(since, self._since_move, _LOOK_BACK)
         if self.outlook:
-            means = self.outlook.means(space, query, states)
-            rest, back = self.outlook.life(rest), min(back, 2 * _MEAN_OVER)
+            means = self.outlook.means(space, query, since, states)
+            rest = self.outlook.life(rest, since)
         else:
             means = space.matrix(states, slice(query + 1 - min(since, _MEAN_OVER), query + 1)).mean(axis=1)
         worth = rest * means + later
@@ -162,9 +169,10 @@ class PlannerStrategy:
         gain = float(worth[here] - worth[best])
         if gain < self.alpha:
             return stay
-        lately = slice(query + 1 - back, query + 1)
-        regret = float((space.costs(self._current, lately) - space.costs(states[best], lately)).sum())
-        if regret < _REGRET * self.alpha and later[here] - later[best] < _LATER * self.alpha:
+        if (
+            self._regret.get(states[best], 0.0) < _REGRET * self.alpha
+            and later[here] - later[best] < _LATER * self.alpha
+        ):
             return stay
         return states[best], (
             f"it is expected to save {gain:.0f} scans over the next {rest:.0f} queries and what follows them; "
@@ -228,7 +236,7 @@ class PlannerStrategy:
             "outlook": self.outlook.to_json(),
             "guard": self.guard.to_json(),
             "current": self._current,
-            "since_move": self._since_move,
+            "regret": dict(self._regret),
             "latest": list(self._latest),
         }
 
@@ -245,7 +253,8 @@ class PlannerStrategy:
             self.scout.restore(document["scout"])
             self.outlook.restore(document["outlook"])
             self.guard = Guard.from_json(document["guard"], alpha)
-            self._current, self._since_move = str(document["current"]), int(document["since_move"])
+            self._current = str(document["current"])
+            self._regret = {str(state): float(regret) for state, regret in document["regret"].items()}
             self._latest = [int(query) for query in document["latest"]]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise StoreError(f"malformed state: the planner cannot be read ({error})") from error

@@ -126,7 +126,7 @@ class RegimeLog:
 
 
 def tail_value(
-    log: RegimeLog, costs: np.ndarray, alpha: float, horizon: float = _MEMORY, late: float = 15.0
+    log: RegimeLog, costs: np.ndarray, alpha: float, horizon: float = 4000.0, late: float = 15.0
 ) -> np.ndarray:
     """What being in each state when the present regime ends is worth, relative to the best of them.
 
@@ -152,7 +152,7 @@ def tail_value(
     kinds = Counter(regime.kind for regime in log.past)
     once = np.array([kinds[regime.kind] == 1 for regime in log.past])
     unseen = 0.5 * (float(weights[once].sum()) + 0.5) / (float(weights.sum()) + 0.5)
-    rounds = min(100, int(min(horizon, log.seen) / mean_length) + 1)
+    rounds = min(60, int(min(horizon, log.seen) / mean_length) + 1)
     value = np.zeros(states)
     wait = np.minimum(late, lengths)
     for _ in range(rounds):

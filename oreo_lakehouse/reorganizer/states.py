@@ -16,7 +16,8 @@ from oreo_lakehouse.layouts.blocks import Blocks
 from oreo_lakehouse.layouts.layout import Layout
 from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.layouts.skipping import Costs, Mode, service_costs
-from oreo_lakehouse.predicates.workload import Workload
+from oreo_lakehouse.predicates.tree import CompareColumns
+from oreo_lakehouse.predicates.workload import Workload, comparisons
 
 INITIAL = "initial"
 """The id of a table's own layout while none of ours is in place."""
@@ -88,6 +89,8 @@ class StateSpace:
         self.made = made
         self.mode: Mode = mode
         self.columns = None if columns is None else sorted(columns)
+        found = [comparisons(group.shape) for group in stream.groups] if mode == "bid" else []
+        self._comparisons = sorted(frozenset[CompareColumns]().union(*found), key=repr)
         self._sources: dict[str, CostSource] = {}
         self._known: dict[str, CostSource] = {}
 
@@ -103,7 +106,7 @@ class StateSpace:
         """The costs of a layout that is not (yet) a state."""
         if self.made is not None and layout.id in self.made:
             return self.made[layout.id]
-        source = BlockCosts(self.stream, self.sample.blocks(layout, self.columns), self.mode)
+        source = BlockCosts(self.stream, self.sample.blocks(layout, self.columns, self._comparisons), self.mode)
         if self.made is not None:
             self.made[layout.id] = source
         return source

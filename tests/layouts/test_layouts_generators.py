@@ -1,0 +1,188 @@
+"""Generators make valid, balanced layouts that round-trip, whatever the sample looks like."""
+
+import json
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from oreo_lakehouse.errors import ConfigError, StoreError, TableError
+from oreo_lakehouse.layouts.generators import generate
+from oreo_lakehouse.layouts.layout import layout_from_json
+from oreo_lakehouse.layouts.sample import Sample
+from oreo_lakehouse.layouts.skipping import might_match, service_costs
+from oreo_lakehouse.layouts.sort import sort_layout
+from oreo_lakehouse.predicates.encoded import EncodedRows
+from oreo_lakehouse.predicates.rowtest import holds
+from oreo_lakehouse.predicates.tree import TRUE, And, Compare, CompareColumns, In, IsNull, Like, Op
+from oreo_lakehouse.predicates.values import Kind
+from oreo_lakehouse.predicates.workload import Workload
+
+GENERATORS = ["sort", "qdtree", "zorder", "hilbert"]
+every = pytest.mark.parametrize("name", GENERATORS)
+RANDOM = np.random.default_rng(7)
+N = 6000
+ROWS = pa.table(
+    {
+        "day": pa.array(RANDOM.integers(0, 2000, N)),
+        "late": pa.array(RANDOM.integers(0, 2000, N)),
+        "price": pa.array(RANDOM.exponential(50, N)),
+        "city": pa.array(RANDOM.choice([f"c{i:02d}" for i in range(30)], N, p=RANDOM.dirichlet(np.ones(30)))),
+        "amount": pa.array([Decimal(int(x)) / 100 for x in RANDOM.integers(0, 10**6, N)], pa.decimal128(12, 2)),
+        "hole": pa.array([None if x < 0.3 else x for x in RANDOM.random(N)]),
+    }
+)
+
+
+def queries(count=200, seed=1):
+    random = np.random.default_rng(seed)
+    out = []
+    for _ in range(count):
+        day = int(random.integers(0, 1900))
+        days = (Compare("day", Op.GE, Kind.INTEGER, day), Compare("day", Op.LT, Kind.INTEGER, day + 100))
+        city = Compare("city", Op.EQ, Kind.STRING, f"c{int(random.integers(30)):02d}")
+        out.append(And((*days, city)))
+    return out
+
+
+WORKLOAD = Workload.of(queries())
+
+
+@every
+@pytest.mark.parametrize("mode", ["native", "bid"])
+def test_layouts_divide_all_rows_into_about_k_blocks_and_serve_the_workload(name, mode):
+    sample = Sample(ROWS)
+    layout = generate(name, sample, WORKLOAD, 16, mode)
+    sizes = np.bincount(layout.assign(ROWS), minlength=layout.blocks)
+    assert 12 <= layout.blocks <= 16
+    assert sizes.sum() == N
+    assert sizes.min() >= 0.4 * N / 16
+    costs = service_costs(Workload.of(queries(seed=2)), sample.blocks(layout), mode)
+    assert costs.mean() < 0.35
+
+
+@every
+def test_json_keeps_the_id_and_the_assignment(name):
+    layout = generate(name, Sample(ROWS), WORKLOAD, 16, "bid")
+    read = layout_from_json(json.loads(json.dumps(layout.to_json())))
+    assert read.id == layout.id
+    assert read.describe() == layout.describe()
+    assert np.array_equal(read.assign(ROWS), layout.assign(ROWS))
+    assert generate(name, Sample(ROWS), WORKLOAD, 16, "bid").id == layout.id
+
+
+@every
+@pytest.mark.parametrize("k", [1, 2, 50])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ROWS.slice(0, 0),
+        ROWS.slice(0, 1),
+        pa.table({"day": [5] * 40, "city": ["x"] * 40}),
+        pa.table({"day": pa.nulls(40, pa.int64()), "city": pa.nulls(40, pa.string())}),
+        pa.table({"other": [1, 2, 3]}),
+        pa.table({"day": [1.5, float("nan"), None], "city": [b"a", b"b", None]}),
+    ],
+)
+def test_odd_samples_still_give_a_layout(name, k, rows):
+    layout = generate(name, Sample(rows), WORKLOAD, k)
+    bids = layout.assign(rows)
+    assert len(bids) == rows.num_rows
+    assert layout.blocks >= 1
+    assert ((bids >= 0) & (bids < layout.blocks)).all()
+    assert layout_from_json(layout.to_json()).id == layout.id
+
+
+@every
+def test_a_workload_without_conditions_gives_one_block_or_a_plain_division(name):
+    layout = generate(name, Sample(ROWS), Workload.of([TRUE] * 5), 8)
+    assert 1 <= layout.blocks <= 8
+
+
+def test_sort_puts_nulls_last_and_breaks_ties_by_the_next_column():
+    layout = sort_layout(Sample(ROWS), ["hole"], 10)
+    bids, nulls = layout.assign(ROWS), np.array(ROWS["hole"].is_null().to_pylist())
+    assert bids[nulls].min() >= bids[~nulls].max()
+    tied = pa.table({"a": [1] * 100, "b": list(range(100))})
+    sizes = np.bincount(sort_layout(Sample(tied), ["a", "b"], 4).assign(tied))
+    assert sizes.tolist() == [25, 25, 25, 25]
+
+
+def test_bid_mode_cuts_by_comparison_and_category_and_knows_it():
+    late = CompareColumns("day", Op.LT, "late")
+    early = CompareColumns("day", Op.GE, "late")
+    found = Workload.of([late, early] * 50)
+    sample = Sample(ROWS)
+    layout = generate("qdtree", sample, found, 8, "bid")
+    blocks = sample.blocks(layout, comparisons=[late, early])
+    assert service_costs(found, blocks, "bid").mean() < 0.6
+    assert service_costs(found, blocks, "native").mean() == 1.0
+    kept = might_match(Workload.of([late]), blocks, "bid")[0]
+    assert not kept[np.setdiff1d(np.arange(layout.blocks), layout.assign(ROWS)[holds(late, EncodedRows(ROWS))])].any()
+    middle = Workload.of([Compare("city", Op.EQ, Kind.STRING, "c11"), In("city", Kind.STRING, ("c03", "c20"))] * 40)
+    apart = generate("qdtree", sample, middle, 8, "bid")
+    costs = {mode: service_costs(middle, sample.blocks(apart), mode).mean() for mode in ("native", "bid")}
+    assert costs["bid"] <= costs["native"]
+
+
+def test_like_prefixes_and_is_null_are_cut_for():
+    sample = Sample(ROWS)
+    likes = Workload.of([Like("city", "c0%"), Like("city", "c2%")] * 30)
+    assert service_costs(likes, sample.blocks(generate("qdtree", sample, likes, 8))).mean() < 0.75
+    nulls = Workload.of([IsNull("hole"), Compare("hole", Op.LT, Kind.FLOAT, 0.5)] * 30)
+    blocks = sample.blocks(generate("qdtree", sample, nulls, 8))
+    assert service_costs(nulls, blocks).mean() < 0.9
+
+
+def skewed(count):
+    random = np.random.default_rng(3)
+    x = random.exponential(1, count)
+    return pa.table(
+        {
+            "x": x,
+            "y": x + random.normal(0, 0.3, count),
+            "z": random.lognormal(0, 2, count),
+            "c": np.minimum(random.zipf(1.3, count), 200),
+        }
+    )
+
+
+def ranges(rows, count):
+    random = np.random.default_rng(4)
+    out = []
+    for name in "xyz":
+        for value in random.choice(rows[name].to_numpy(), count):
+            bounds = ((Op.GE, float(value)), (Op.LT, float(value) * 1.1 + 0.01))
+            out.append(And(tuple(Compare(name, op, Kind.FLOAT, v) for op, v in bounds)))
+    cities = random.choice(rows["c"].to_numpy(), count)
+    return out + [Compare("c", Op.EQ, Kind.INTEGER, int(value)) for value in cities]
+
+
+@every
+@pytest.mark.parametrize("mode", ["native", "bid"])
+def test_a_hundred_sampled_rows_a_block_estimate_costs_within_five_percent(name, mode):
+    rows = skewed(200_000)
+    workload = Workload.of(ranges(rows, 150))
+    at = np.sort(np.random.default_rng(5).choice(rows.num_rows, 4000, replace=False))
+    sample = Sample(rows.take(at), rows.num_rows)
+    layout = generate(name, sample, workload, 40, mode)
+    truth = service_costs(workload, Sample(rows).blocks(layout), mode).mean()
+    estimate = service_costs(workload, sample.blocks(layout), mode).mean()
+    assert estimate / truth == pytest.approx(1, abs=0.05)
+
+
+def test_mistakes_are_named():
+    with pytest.raises(ConfigError, match="no layout generator 'zroder'"):
+        generate("zroder", Sample(ROWS), WORKLOAD, 4)
+    layout = generate("qdtree", Sample(ROWS), WORKLOAD, 8)
+    with pytest.raises(TableError, match="missing"):
+        layout.assign(pa.table({"nothing": [1]}))
+    document = layout.to_json()
+    for broken in ({"tree": {"cut": 1}}, {"columns": 3}, {"kind": "ours"}, {"version": 9}):
+        with pytest.raises(StoreError):
+            layout_from_json({**document, **broken})
+    curve = generate("zorder", Sample(ROWS), WORKLOAD, 8).to_json()
+    for broken in ({"edges": []}, {"starts": [3]}, {"bits": 99}, {"edges": [["day", "integer", ["x"]]]}):
+        with pytest.raises(StoreError):
+            layout_from_json({**curve, **broken})
