@@ -160,7 +160,10 @@ def _csv(lines: Iterator[tuple[int, str, float]], fault: Rejected) -> _Rows:
             yield text.lstrip("\ufeff") if number == 1 else text.replace("\0", "")
 
     reader = csv.reader(texts())
-    header = next(reader, [])
+    try:
+        header = next(reader, [])
+    except csv.Error as error:
+        raise HistoryError(f"the file is neither JSON lines nor CSV with a header: {error}") from error
     while True:
         start = int(at[0]) + 1
         try:

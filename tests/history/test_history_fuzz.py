@@ -20,7 +20,7 @@ from oreo_lakehouse.store import LocalStore
 SCHEMA = {"id": Kind.INTEGER, "s": Kind.STRING, "d": Kind.DATE, "ts": Kind.TIMESTAMP, "m": Kind.DECIMAL}
 SEEDS = [
     "SELECT * FROM t WHERE id = 1 AND s LIKE 'a%' OR d BETWEEN '2024-01-01' AND date '2024-02-01' + interval 1 month",
-    "WITH q AS (SELECT id, max(s) AS s FROM db.t GROUP BY 1) SELECT * FROM q LEFT JOIN t ON q.id = t.id WHERE m IS NULL",
+    "WITH q AS (SELECT id, max(s) AS s FROM db.t GROUP BY 1) SELECT * FROM q LEFT JOIN t ON q.id = t.id WHERE m = 1",
     "SELECT (SELECT count(*) FROM t WHERE ts > timestamp '2024-01-01 00:00:00') FROM u WHERE EXISTS (SELECT 1 FROM t)",
     "INSERT INTO u SELECT id FROM t WHERE id NOT IN (1, NULL) UNION ALL SELECT id FROM delta.`/a/../b` WHERE s <=> 'x'",
 ]
