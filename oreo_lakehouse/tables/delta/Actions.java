@@ -202,6 +202,15 @@ public class Actions {
     metrics.put(name, metric);
   }
 
+  /** The operations of the newest commits, one a line. */
+  public String operations(DeltaLog log, Option table, int newest) {
+    StringBuilder lines = new StringBuilder();
+    scala.collection.immutable.Seq entries = log.history().getHistory(Option.apply(Integer.valueOf(newest)), table);
+    for (Iterator i = list(entries).iterator(); i.hasNext();)
+      lines.append(((DeltaHistory) i.next()).operation()).append('\n');
+    return lines.toString();
+  }
+
   /** Our own commits: version, time in ms and the note, oldest or newest first as the log gives them. */
   public String notes(DeltaLog log, Option table, long since, String mark) {
     StringBuilder lines = new StringBuilder();

@@ -66,6 +66,10 @@ def attempt(log: Log, snapshot: Any, removed: Any, added: Any, message: Mapping[
         name = error_class(error).rsplit(".", 1)[-1]
         if name.startswith(_CONFLICTS) or name.endswith("ConcurrentModificationException"):
             return Conflicted(error_reason(error))
+        if name in ("AccessControlException", "AccessDeniedException") or "Permission denied" in error_reason(error):
+            raise TableError(
+                f"the log of {log.sql_name} may not be written by this user, nothing was changed: {error_reason(error)}"
+            ) from error
         # Anything else may have struck after the commit, in a hook or a checkpoint: the log knows.
         try:
             done = log.landed(message[RUN], int(snapshot.version()))

@@ -6,6 +6,7 @@ A feature that is not on the list may mean anything, so it is refused until a te
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql.types import IntegerType, StructType
@@ -66,17 +67,25 @@ def refuse_unsupported(name: str, snapshot: Any) -> None:
         raise UnsupportedTableError(f"{name} cannot be rewritten: {_REFUSED['icebergCompatV2']}.")
 
 
-def warnings(snapshot: Any, bid_column: str, adds_bid_column: bool, statistics: str | None) -> tuple[str, ...]:
-    """What a user should know before the first rewrite, as sentences."""
+def warnings(snapshot: Any, statistics: str | None, new_column: str, writes: Mapping[str, int]) -> tuple[str, ...]:
+    """What a user should know before the first rewrite, as sentences.
+
+    `statistics` is the list of columns to be set, `new_column` the BID column to be added, if any; `writes` counts the
+    operations in the table's history.
+    """
     said: list[str] = []
     properties = configuration(snapshot)
     if properties.get("delta.autoOptimize.autoCompact", "false") != "false":
         said.append("autoCompact is on for this table and may merge files of different blocks after later writes.")
-    if adds_bid_column:
+    if new_column:
+        seen = ", ".join(
+            f"{writes[operation]} {operation}" for operation in ("WRITE", "MERGE") if writes.get(operation)
+        )
         said.append(
-            f"ALTER TABLE will add the column {bid_column} INT. Writers that then fail until they name their "
+            f"ALTER TABLE will add the column {new_column} INT. Writers that then fail until they name their "
             "columns: INSERT by position (VALUES or SELECT *), insertInto, INSERT OVERWRITE, MERGE with *. "
-            'DataFrame appends, streams and INSERT with a column list go on. Set bid_column = "" to do without.'
+            "DataFrame appends, streams and INSERT with a column list go on. Among the table's newest commits are "
+            f'{seen or "none of either kind"}. Set bid_column = "" to do without.'
         )
     if statistics is not None:
         said.append("delta.dataSkippingStatsColumns will be set, so that the layout's columns have file statistics.")

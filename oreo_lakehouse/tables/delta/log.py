@@ -7,6 +7,7 @@ a test that the engine still answers as we think.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from oreo_lakehouse.errors import NotATableError, TableError
-from oreo_lakehouse.jvm import error_reason, java_session, jvm, none
+from oreo_lakehouse.errors import NotATableError, TableError, UnsupportedTableError
+from oreo_lakehouse.jvm import error_class, error_reason, java_session, jvm, none
 from oreo_lakehouse.tables.contract import LayoutCommit
 from oreo_lakehouse.tables.delta.actions import actions
 
@@ -82,6 +83,10 @@ class Log:
                 return self.java.getSnapshotAt(version, none(self.spark), self.catalog_table, False)
             newest = self.java.update(False, none(self.spark), self.catalog_table)
         except Exception as error:
+            if "UnsupportedTableFeature" in error_class(error) or "InvalidProtocolVersion" in error_class(error):
+                raise UnsupportedTableError(
+                    f"{self.sql_name} needs a newer Delta Lake than this one: {error_reason(error)}"
+                ) from error
             what = "its log" if version is None else f"version {version}"
             raise TableError(
                 f"cannot read {what} of {self.sql_name}: {error_reason(error)}. Nothing was changed; if the log is "
@@ -136,6 +141,11 @@ class Log:
         for line in sorted((line for line in text.split("\n") if line), key=lambda x: -int(x.split(" ", 1)[0])):
             version, millis, note = line.split(" ", 2)
             yield int(version), datetime.fromtimestamp(int(millis) / 1000, UTC), json.loads(note)
+
+    def operations(self, newest: int = 100) -> Counter[str]:
+        """What the newest commits did, counted."""
+        text = str(actions(self.spark).operations(self.java, self.catalog_table, newest))
+        return Counter(line for line in text.split("\n") if line)
 
     def landed(self, run_id: str, since: int) -> int | None:
         """The version that a run committed after `since`, or None."""

@@ -107,7 +107,9 @@ class DeltaTable(Table):
             files=int(count),
             bytes=int(size),
             partition_columns=partition_columns(snapshot),
-            warnings=features.warnings(snapshot, bid_column, adds, listed),
+            warnings=features.warnings(
+                snapshot, listed, bid_column if adds else "", self._log.operations() if adds else {}
+            ),
         )
 
     def stage(self, plan: RewritePlan, run_id: str) -> Staged:
