@@ -66,10 +66,24 @@ def batches():
         yield queries(column, 70, seed=number)
 
 
-def run(policy, restart):
+def sliding():
+    """Ten batches whose ranges move on with time, so that the planner projects them."""
+    for start in range(0, 1000, 100):
+        yield [
+            And(
+                (
+                    Compare("a", Op.GE, Kind.INTEGER, t // 2 + 100 - t % 30),
+                    Compare("a", Op.LT, Kind.INTEGER, t // 2 + 130),
+                )
+            )
+            for t in range(start, start + 100)
+        ]
+
+
+def run(policy, restart, stream):
     optimizer = OnlineOptimizer(DECIDE[policy], LAYOUT, seed=3)
     current, out = "initial", []
-    for batch in batches():
+    for batch in stream:
         if restart:
             optimizer = OnlineOptimizer.from_json(json.loads(json.dumps(optimizer.to_json())), DECIDE[policy], LAYOUT)
         layout = optimizer.layout(current)
@@ -84,7 +98,13 @@ def run(policy, restart):
 
 @both
 def test_stop_and_resume_equals_an_uninterrupted_run(policy):
-    assert run(policy, restart=True) == run(policy, restart=False)
+    assert run(policy, True, batches()) == run(policy, False, batches())
+
+
+def test_stop_and_resume_in_the_middle_of_a_drift():
+    resumed, whole = (run("planner", restart, sliding()) for restart in (True, False))
+    assert resumed == whole
+    assert whole[1]["strategy"]["outlook"]["drifting"]
 
 
 @both
