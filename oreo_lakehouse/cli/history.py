@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from oreo_lakehouse.cli.frame import (
     EXIT_CODES,
@@ -18,15 +19,26 @@ from oreo_lakehouse.cli.frame import (
     running_spark,
     settings,
 )
+from oreo_lakehouse.history.compaction import compact, retain
+from oreo_lakehouse.history.jar import PLUGIN, write_jar
+from oreo_lakehouse.history.summary import summarise
+from oreo_lakehouse.maintenance.dossier import open_dossier
 from oreo_lakehouse.maintenance.intake import import_queries
 from oreo_lakehouse.report import console
 
-history_app = typer.Typer(no_args_is_help=True, help="The queries that a table gets.")
+
+class _ShowByDefault(TyperGroup):
+    """`oreo history TABLE` shows; `oreo history import TABLE FILE` and the others do what they say."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
 
 
-@history_app.callback()
-def history() -> None:
-    """The queries that a table gets."""
+history_app = typer.Typer(
+    cls=_ShowByDefault, no_args_is_help=True, help="The queries that a table gets: `oreo history TABLE` shows them."
+)
 
 
 @history_app.command("import", epilog=EXIT_CODES)
@@ -34,6 +46,9 @@ def history() -> None:
 def import_files(
     table: TableArgument,
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="JSONL, CSV or Parquet, also gzipped.")],
+    fmt: Annotated[
+        str, typer.Option("--format", help="auto, oreo, databricks, trino, snowflake or eventlog.")
+    ] = "auto",
     dialect: Annotated[str, typer.Option(help="SQL dialect of the statements; by default Spark's.")] = "",
     time_zone: Annotated[str | None, typer.Option(help="Zone of the sessions, such as UTC or Europe/Berlin.")] = None,
     as_json: JsonOption = False,
@@ -43,8 +58,68 @@ def import_files(
     """Add queries from a log. Each entry needs statement_text and start_time; nothing in it is ever executed."""
     chosen = settings(config, master)
     with running_spark(chosen) as (spark, progress):
-        summary = import_queries(spark, table, files, chosen, dialect=dialect, time_zone=time_zone, progress=progress)
+        summary = import_queries(
+            spark, table, files, chosen, fmt=fmt, dialect=dialect, time_zone=time_zone, progress=progress
+        )
     if as_json:
         typer.echo(json.dumps({"table": table, **asdict(summary)}))
     else:
         console.show_import(table, summary)
+
+
+@history_app.command("show", epilog=EXIT_CODES)
+@guarded
+def show_history(
+    table: TableArgument, as_json: JsonOption = False, config: ConfigOption = None, master: MasterOption = None
+) -> None:
+    """How many queries are known, since when, from where, and what they ask for."""
+    chosen = settings(config, master)
+    with running_spark(chosen) as (spark, progress):
+        dossier = open_dossier(spark, table, chosen)
+        progress("reading the query history", None)
+        summary = summarise(dossier.history)
+    if as_json:
+        typer.echo(json.dumps({"table": dossier.table.identity.name, **summary.to_json()}))
+    else:
+        console.show_history(dossier.table.identity.name, summary)
+
+
+@history_app.command("compact", epilog=EXIT_CODES)
+@guarded
+def compact_history(
+    table: TableArgument,
+    days: Annotated[int, typer.Option(min=0, help="Drop what is older; 0 keeps everything.")] = 0,
+    config: ConfigOption = None,
+    master: MasterOption = None,
+) -> None:
+    """Pack past days into one file each and drop the oldest; safe beside running writers."""
+    chosen = settings(config, master)
+    with running_spark(chosen) as (spark, progress):
+        dossier = open_dossier(spark, table, chosen)
+        progress("packing", None)
+        packed, dropped = compact(dossier.history), retain(dossier.history, days)
+    console.facts(
+        f"query history of {dossier.table.identity.name}",
+        [
+            ("packed", f"{packed.records:,} records of {packed.batches:,} batches"),
+            ("dropped", f"{dropped:,} day files"),
+        ],
+    )
+
+
+@history_app.command("jar", epilog=EXIT_CODES)
+@guarded
+def make_jar(
+    output: Annotated[str, typer.Option("--output", "-o", help="The jar to write.")] = "oreo-capture.jar",
+    config: ConfigOption = None,
+) -> None:
+    """Build the small jar that captures queries by configuration only; no JDK is needed."""
+    with running_spark(settings(config)) as (spark, _):
+        written = write_jar(spark, output)
+    console.facts(
+        str(written),
+        [
+            ("add", f"--jars {written} --conf spark.plugins={PLUGIN}"),
+            ("store", "--conf spark.oreo.store=... unless it is _oreo in Spark's warehouse"),
+        ],
+    )

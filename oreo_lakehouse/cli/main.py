@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from oreo_lakehouse.cli.backtest import backtest
 from oreo_lakehouse.cli.demo import demo
 from oreo_lakehouse.cli.frame import (
     EXIT_CODES,
@@ -32,6 +33,7 @@ app = typer.Typer(
     epilog=EXIT_CODES,
 )
 app.add_typer(history_app, name="history")
+app.command("backtest", epilog=EXIT_CODES)(backtest)
 
 
 @app.command("status", epilog=EXIT_CODES)

@@ -13,7 +13,9 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from oreo_lakehouse.backtest.run import BacktestResult
     from oreo_lakehouse.history.importing import ImportSummary
+    from oreo_lakehouse.history.summary import HistorySummary
     from oreo_lakehouse.maintenance.outcome import Outcome
     from oreo_lakehouse.maintenance.progress import Progress as ProgressCallback
     from oreo_lakehouse.maintenance.rollback import RolledBack
@@ -171,3 +173,47 @@ def show_import(table: str, summary: ImportSummary) -> None:
         rows.append(("rejected", f"{summary.rejected:,} lines that could not be read"))
         rows += [("", fault) for fault in summary.faults[:3]]
     facts(f"query history of {table}", rows)
+
+
+def show_history(table: str, summary: HistorySummary) -> None:
+    """What is known of a table's queries."""
+
+    def counts(pairs: dict[str, int]) -> str:
+        return ", ".join(f"{name} {count:,}" for name, count in pairs.items()) or "none"
+
+    rows = [("queries", f"{summary.queries:,}, which scan the table {summary.scans:,} times")]
+    if summary.scans:
+        rows += [
+            ("from", f"{summary.first} to {summary.last}"),
+            ("sources", counts(summary.sources)),
+            ("understood", counts(summary.exactness)),
+            ("filter by", counts(summary.columns)),
+        ]
+        rows += [("asks", f"{_sparkline(t.over_time)} {t.count:,} x {t.shape}") for t in summary.templates[:5]]
+    rows += [("not understood", f"{count:,} x {reason}") for reason, count in list(summary.reasons.items())[:3]]
+    if summary.dropped:
+        rows.append(("dropped", f"{summary.dropped:,} scans that capture saw and could not keep"))
+    rows += [("set aside", path) for path in summary.unreadable]
+    facts(f"query history of {table}", rows)
+
+
+def _sparkline(counts: tuple[int, ...]) -> str:
+    marks, top = " ▁▂▃▄▅▆▇█", max(counts, default=0) or 1
+    return "".join(marks[-(-count * 8 // top)] for count in counts)
+
+
+def show_backtest(result: BacktestResult) -> None:
+    """What each policy would have paid, cheapest last line of advice included."""
+    grid = Grid()
+    grid.add_column("policy")
+    for heading in ("query", "rewrite", "total", "rewrites", "layouts"):
+        grid.add_column(heading, justify="right")
+    for name, outcome in sorted(result.outcomes.items(), key=lambda item: item[1].total):
+        numbers = [f"{number:,.0f}" for number in (outcome.query, outcome.movement, outcome.total)]
+        grid.add_row(name, *numbers, str(len(outcome.moves)), str(outcome.states))
+    out.print(grid)
+    out.print(
+        f"{result.queries:,} queries, {result.unparsed:,} of them taken as full scans; costs are in full scans of the "
+        f"table. static, mts-optimal, offline-optimal and optimum know the future. {result.seconds:.1f} s"
+    )
+    out.print(result.advice(), style="bold")
