@@ -105,6 +105,8 @@ class Conditions:
                 outside = [self._compare(node.this, op if negate else op.negated, node.args[end]) for op, end in ends]
                 return Or(tuple(outside)) if negate else And(tuple(outside))
             case exp.In():
+                if node.args.get("query"):
+                    raise NotUnderstood("a subquery")
                 only(node, "this", "expressions")
                 column = self._column(node.this)
                 items = [literal(item, self._session) for item in node.expressions]
