@@ -47,7 +47,7 @@ class LayoutSettings:
 class DecideSettings:
     """When a change of layout pays."""
 
-    policy: str = "paper"
+    policy: str = "planner"
     mode: str = "native"
     alpha: float = 80.0
     window: int = 200

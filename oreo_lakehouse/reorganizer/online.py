@@ -122,17 +122,17 @@ class OnlineOptimizer:
     def from_json(
         cls, document: dict[str, Any], settings: DecideSettings, layout_settings: LayoutSettings
     ) -> OnlineOptimizer:
-        """Go on from what `to_json` described, with the settings in force now.
+        """Go on from what `to_json` described, with the settings in force now; another policy starts anew.
 
         Raises:
-            StoreError: the document is of a newer format, of another policy, or not one of ours.
+            StoreError: the document is of a newer format, or not one of ours.
         """
         if document.get("version") != FORMAT_VERSION:
             raise StoreError(f"optimizer format {document.get('version')!r} is not supported; upgrade")
         try:
-            if document["strategy"]["policy"] != settings.policy:
-                raise StoreError(f"the saved state is of policy {document['strategy']['policy']!r}; start anew")
             out = cls(settings, layout_settings, int(document["seed"]))
+            if document["strategy"]["policy"] != settings.policy:
+                return out
             out._remembered = [from_json(query) for query in document["queries"]]
             out._strategy.restore(document["strategy"], settings.alpha)
         except (KeyError, TypeError, ValueError) as error:
