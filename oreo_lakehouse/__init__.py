@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from oreo_lakehouse.config import Config, load_config
     from oreo_lakehouse.errors import OreoError
+    from oreo_lakehouse.history.capture import Capture, capture
     from oreo_lakehouse.maintenance.intake import import_queries
     from oreo_lakehouse.maintenance.maintain import maintain
     from oreo_lakehouse.maintenance.outcome import Outcome
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
     from oreo_lakehouse.session import spark_session
 
 __all__ = [
+    "Capture",
     "Config",
     "OreoError",
     "Outcome",
     "RolledBack",
     "TableStatus",
+    "capture",
     "import_queries",
     "load_config",
     "maintain",
@@ -39,11 +42,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Capture": "history.capture",
     "Config": "config",
     "OreoError": "errors",
     "Outcome": "maintenance.outcome",
     "RolledBack": "maintenance.rollback",
     "TableStatus": "maintenance.status",
+    "capture": "history.capture",
     "import_queries": "maintenance.intake",
     "load_config": "config",
     "maintain": "maintenance.maintain",

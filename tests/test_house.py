@@ -69,11 +69,13 @@ def test_the_wheel_has_the_package_and_what_it_needs_at_run_time(tmp_path: Path)
 def test_the_public_names_are_these_and_documented() -> None:
     assert sorted(oreo_lakehouse.__all__) == sorted(
         [
+            "Capture",
             "Config",
             "OreoError",
             "Outcome",
             "RolledBack",
             "TableStatus",
+            "capture",
             "import_queries",
             "load_config",
             "maintain",

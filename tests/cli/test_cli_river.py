@@ -73,10 +73,8 @@ def test_from_history_to_a_committed_layout_and_back(spark: Any, shop: Any) -> N
 
 def test_queries_read_fewer_files_after_the_move(spark: Any, shop: Any) -> None:
     def files_read() -> int:
-        frame = spark.sql(f"SELECT DISTINCT _metadata.file_path FROM {shop.name} WHERE k BETWEEN 100 AND 150")
-        if shop.format == "iceberg":
-            frame = spark.sql(f"SELECT DISTINCT _file FROM {shop.name} WHERE k BETWEEN 100 AND 150")
-        return frame.count()
+        file = "_file" if shop.format == "iceberg" else "_metadata.file_path"
+        return spark.sql(f"SELECT DISTINCT {file} FROM {shop.name} WHERE k BETWEEN 100 AND 150").count()
 
     imported(shop)
     assert files_read() == 8
@@ -141,3 +139,11 @@ def test_a_run_while_another_holds_the_table_leaves_with_the_retry_code(spark: A
     assert (turned_away.exit_code, turned_away.stdout) == (1, "")
     assert "is being maintained by process" in turned_away.stderr
     assert shop.maintained()["decision"] == "move"
+
+
+def test_another_policy_starts_anew(shop: Any, monkeypatch: Any) -> None:
+    imported(shop)
+    shop.maintained()
+    monkeypatch.setenv("OREO_DECIDE_POLICY", "paper")
+    imported(shop, start=1, name="more.jsonl")
+    assert shop.maintained()["queries_seen"] == 60
