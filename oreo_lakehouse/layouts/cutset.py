@@ -17,9 +17,10 @@ from oreo_lakehouse.layouts.blocks import Bools, Ints
 from oreo_lakehouse.layouts.columnview import positions
 from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.layouts.skipping import Mode
+from oreo_lakehouse.predicates.shape import Junction, Member, Place, Shape, Test, comparisons
 from oreo_lakehouse.predicates.tree import Compare, CompareColumns, Op, Predicate
 from oreo_lakehouse.predicates.values import Array, python_value
-from oreo_lakehouse.predicates.workload import Group, Junction, Member, Place, Shape, Test, Workload, comparisons
+from oreo_lakehouse.predicates.workload import Group, Workload
 
 RANGE, EQUAL, COMPARE = 0, 1, 2
 _MOST = 1024

@@ -21,7 +21,8 @@ from oreo_lakehouse.layouts.qdtree import qdtree_layout
 from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.layouts.skipping import Mode
 from oreo_lakehouse.layouts.sort import sort_layout
-from oreo_lakehouse.predicates.workload import Workload, places
+from oreo_lakehouse.predicates.shape import places
+from oreo_lakehouse.predicates.workload import Workload
 
 Weights: TypeAlias = npt.NDArray[np.float64]
 Generator: TypeAlias = Callable[[Sample, Workload, int, Mode, Weights | None], Layout]

@@ -17,8 +17,9 @@ from oreo_lakehouse.layouts.blocks import Bools, Ints
 from oreo_lakehouse.layouts.columnview import BoundsView, ColumnView
 from oreo_lakehouse.layouts.cutset import COMPARE, EQUAL, CutSet
 from oreo_lakehouse.layouts.skipping import evaluate
+from oreo_lakehouse.predicates.shape import Place
 from oreo_lakehouse.predicates.tree import CompareColumns, IsNull, Op
-from oreo_lakehouse.predicates.workload import Codes, Group, Place
+from oreo_lakehouse.predicates.workload import Codes, Group
 
 _HIGHEST = np.iinfo(np.int32).max
 _UNKNOWN = BoundsView(np.array([-1], np.int32), np.array([_HIGHEST], np.int32))

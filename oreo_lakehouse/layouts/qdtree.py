@@ -24,8 +24,9 @@ from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.layouts.skipping import Mode
 from oreo_lakehouse.layouts.tree import Branch, Tree, TreeLayout
 from oreo_lakehouse.predicates.encoded import NULL
+from oreo_lakehouse.predicates.shape import comparisons, places
 from oreo_lakehouse.predicates.tree import Compare, Op, Predicate
-from oreo_lakehouse.predicates.workload import Group, Workload, comparisons, places
+from oreo_lakehouse.predicates.workload import Group, Workload
 
 _MAX_DEPTH = 50
 _LIGHT = 0.03

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from oreo_lakehouse.layouts.blocks import Blocks, Bools, ColumnStats
 from oreo_lakehouse.layouts.columnview import BoundsView, ColumnView, DistinctView, all_null
+from oreo_lakehouse.predicates.shape import Junction, Member, Place, Shape, Test
 from oreo_lakehouse.predicates.tree import CompareColumns, Constant, IsNull, Op
 from oreo_lakehouse.predicates.values import Array, Kind
-from oreo_lakehouse.predicates.workload import Codes, Group, Junction, Member, Place, Shape, Test, Workload
+from oreo_lakehouse.predicates.workload import Codes, Group, Workload
 
 Mode: TypeAlias = Literal["native", "bid"]
 Costs: TypeAlias = npt.NDArray[np.float64]

@@ -16,53 +16,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from oreo_lakehouse.predicates.like import like_as_ranges
-from oreo_lakehouse.predicates.tree import (
-    And,
-    Compare,
-    CompareColumns,
-    Constant,
-    In,
-    IsNull,
-    Like,
-    Op,
-    Or,
-    Predicate,
-)
-from oreo_lakehouse.predicates.values import Array, Kind, Value
+from oreo_lakehouse.predicates.shape import Place, Shape, places, shape_of
+from oreo_lakehouse.predicates.tree import Predicate
+from oreo_lakehouse.predicates.values import Array, Kind
 
 Codes: TypeAlias = npt.NDArray[np.int32]
 Ints: TypeAlias = npt.NDArray[np.int64]
-Place: TypeAlias = tuple[str, Kind]
-"""Whose literals: a column, and the kind they are of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Test:
-    """`column op literal`; the literal is the next slot, an array of codes."""
-
-    op: Op
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """`column [NOT] IN literals`; the next slot has one row of `width` codes a query, the last repeated as padding."""
-
-    place: Place
-    negated: bool
-    width: int
-
-
-@dataclass(frozen=True, slots=True)
-class Junction:
-    """AND or OR."""
-
-    conjunction: bool
-    children: tuple[Shape, ...]
-
-
-Shape: TypeAlias = Constant | Test | Member | IsNull | CompareColumns | Junction
 
 
 @dataclass(frozen=True)
@@ -108,7 +67,7 @@ class Workload:
         size = 0
         for predicate in predicates:
             values: list[Any] = []
-            queries, rows = found.setdefault(_shape(predicate, values), ([], []))
+            queries, rows = found.setdefault(shape_of(predicate, values), ([], []))
             queries.append(size)
             rows.append(values)
             size += 1
@@ -180,85 +139,6 @@ class Workload:
             for shape, same in groups.items()
         ]
         return cls(start, joined, literals)
-
-
-def shape_columns(shape: Shape) -> frozenset[str]:
-    """The columns that the shape speaks of."""
-    match shape:
-        case Test(_, place) | Member(place):
-            return frozenset((place[0],))
-        case Junction(_, children):
-            return frozenset[str]().union(*map(shape_columns, children))
-        case IsNull(column):
-            return frozenset((column,))
-        case CompareColumns(left, _, right):
-            return frozenset((left, right))
-        case Constant():
-            return frozenset()
-
-
-def comparisons(shape: Shape) -> frozenset[CompareColumns]:
-    """The shape's comparisons between two columns."""
-    match shape:
-        case CompareColumns():
-            return frozenset((shape,))
-        case Junction(_, children):
-            return frozenset[CompareColumns]().union(*map(comparisons, children))
-        case _:
-            return frozenset()
-
-
-def places(shape: Shape) -> list[Place]:
-    """Whose literal each slot of the shape holds, left to right."""
-    match shape:
-        case Test(_, place) | Member(place):
-            return [place]
-        case Junction(_, children):
-            return [place for child in children for place in places(child)]
-        case _:
-            return []
-
-
-def _shape(node: Predicate, values: list[Any]) -> Shape:
-    match node:
-        case Compare(column, op, kind, value):
-            if not _fits(kind, (value,)):
-                return Constant(True)
-            values.append(value)
-            return Test(op, (column, kind))
-        case In(column, kind, literals, negated):
-            if not literals or not _fits(kind, literals):
-                return Constant(True)
-            width = 1 << (len(literals) - 1).bit_length()
-            values.append(literals + literals[-1:] * (width - len(literals)))
-            return Member((column, kind), negated, width)
-        case Like():
-            return _shape(like_as_ranges(node), values)
-        case And(children) | Or(children):
-            return Junction(isinstance(node, And), tuple([_shape(child, values) for child in children]))
-        case Constant() | IsNull() | CompareColumns():
-            return node
-        case _:
-            raise TypeError(f"{type(node).__name__} is not part of a stored predicate; relax it first")
-
-
-_FORMS: dict[Kind, type | tuple[type, ...]] = {
-    Kind.FLOAT: (float, int),
-    Kind.BOOLEAN: (bool, int),
-    Kind.STRING: str,
-    Kind.BINARY: bytes,
-    **dict.fromkeys((Kind.INTEGER, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ), int),
-}
-
-
-def _fits(kind: Kind, values: tuple[Value, ...]) -> bool:
-    """Whether literals have their kind's array form; what has not is never compared, so it might match."""
-    if kind is Kind.DECIMAL:
-        return all(not isinstance(v, str | bytes | float) for v in values)
-    form = _FORMS.get(kind)
-    if form is None or not all(isinstance(v, form) for v in values):
-        return False
-    return form is not int or all(-(1 << 63) <= v < (1 << 63) for v in values if isinstance(v, int))
 
 
 def _merged(arrays: Sequence[Array]) -> Array:

@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.predicates.encoded import EncodedColumn
+from oreo_lakehouse.predicates.shape import Junction, Member, Place, Shape, Test
 from oreo_lakehouse.predicates.tree import Op
 from oreo_lakehouse.predicates.values import Array
-from oreo_lakehouse.predicates.workload import Junction, Member, Place, Shape, Test, Workload
+from oreo_lakehouse.predicates.workload import Workload
 
 _RANGES = (Op.LT, Op.LE, Op.GE, Op.GT)
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from oreo_lakehouse.predicates.shape import Shape
 from oreo_lakehouse.predicates.values import Array, Kind
-from oreo_lakehouse.predicates.workload import Shape, Workload
+from oreo_lakehouse.predicates.workload import Workload
 from oreo_lakehouse.reorganizer.augment import slot_families
 
 _ERRORS = 6.0

@@ -16,7 +16,7 @@ import numpy as np
 from oreo_lakehouse.config import DecideSettings, LayoutSettings
 from oreo_lakehouse.errors import StoreError
 from oreo_lakehouse.layouts.layout import Layout
-from oreo_lakehouse.predicates.workload import shape_columns
+from oreo_lakehouse.predicates.shape import shape_columns
 from oreo_lakehouse.reorganizer.change import ChangeDetector
 from oreo_lakehouse.reorganizer.decision import Decision
 from oreo_lakehouse.reorganizer.guard import Guard

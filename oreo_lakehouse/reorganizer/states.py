@@ -16,8 +16,9 @@ from oreo_lakehouse.layouts.blocks import Blocks
 from oreo_lakehouse.layouts.layout import Layout
 from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.layouts.skipping import Costs, Mode, service_costs
+from oreo_lakehouse.predicates.shape import comparisons
 from oreo_lakehouse.predicates.tree import CompareColumns
-from oreo_lakehouse.predicates.workload import Workload, comparisons
+from oreo_lakehouse.predicates.workload import Workload
 
 INITIAL = "initial"
 """The id of a table's own layout while none of ours is in place."""
