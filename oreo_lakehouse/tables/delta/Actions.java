@@ -74,18 +74,39 @@ public class Actions {
     return new ArrayList(ordered.values());
   }
 
-  /** Which of these file names the log knows, live or removed. */
-  public String mentioned(Snapshot snapshot, String names) {
-    Set wanted = new HashSet(Arrays.asList(names.split("\n")));
-    StringBuilder lines = new StringBuilder();
-    List known = new ArrayList(snapshot.allFiles().collectAsList());
-    known.addAll(snapshot.tombstones().collectAsList());
-    for (Iterator i = known.iterator(); i.hasNext();) {
-      String path = ((FileAction) i.next()).path();
-      String name = path.substring(path.lastIndexOf('/') + 1);
-      if (wanted.contains(name)) lines.append(name).append('\n');
+  public List paths(DeltaLog log, List files) {
+    List found = new ArrayList();
+    for (Iterator i = files.iterator(); i.hasNext();) found.add(((AddFile) i.next()).absolutePath(log));
+    return found;
+  }
+
+  /** Every file below the table whose name begins so. */
+  public List named(DeltaLog log, String prefix) throws java.io.IOException {
+    List found = new ArrayList();
+    RemoteIterator all = log.dataPath().getFileSystem(log.newDeltaHadoopConf()).listFiles(log.dataPath(), true);
+    while (all.hasNext()) {
+      Path path = ((LocatedFileStatus) all.next()).getPath();
+      if (path.getName().startsWith(prefix)) found.add(path);
     }
-    return lines.toString();
+    return found;
+  }
+
+  /** Delete those files that the log does not know: neither live, nor removed but still needed by older versions. */
+  public int deleteUnknown(DeltaLog log, Snapshot snapshot, List paths) throws java.io.IOException {
+    Set known = new HashSet();
+    List actions = new ArrayList(snapshot.allFiles().collectAsList());
+    actions.addAll(snapshot.tombstones().collectAsList());
+    for (Iterator i = actions.iterator(); i.hasNext();) {
+      String path = ((FileAction) i.next()).path();
+      known.add(path.substring(path.lastIndexOf('/') + 1));
+    }
+    int deleted = 0;
+    FileSystem storage = log.dataPath().getFileSystem(log.newDeltaHadoopConf());
+    for (Iterator i = paths.iterator(); i.hasNext();) {
+      Path path = (Path) i.next();
+      if (!known.contains(path.getName()) && storage.delete(path, false)) deleted++;
+    }
+    return deleted;
   }
 
   /** Number of files, their bytes, their rows with deletes applied, and how many files do not tell their rows. */

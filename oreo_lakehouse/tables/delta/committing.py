@@ -38,19 +38,14 @@ def commit(log: Log, staged: Staged, note: Mapping[str, str]) -> CommitResult:
     keys = "\n".join(str(item["key"]) for item in staged.removed)
     reason = ""
     for _ in range(ATTEMPTS):
-        done = log.landed(staged.run_id, staged.base_version)
-        if done is not None:
-            return Committed(done)
         now = log.snapshot()
-        changed = _incompatible(log, log.snapshot(staged.base_version), now)
-        if changed:
-            return Conflicted(changed)
         inputs = actions(log.spark).select(log.files(now), keys, True)
         if inputs.size() != len(staged.removed):
-            return Conflicted(
-                f"{len(staged.removed) - inputs.size()} of {len(staged.removed)} files that were rewritten have been "
-                "changed or replaced by another commit since; nothing of it is lost."
-            )
+            done = log.landed(staged.run_id, staged.base_version)
+            return Conflicted(_gone(staged, inputs.size())) if done is None else Committed(done)
+        changed = _incompatible(log, staged.base_version, now)
+        if changed:
+            return Conflicted(changed)
         result = attempt(log, now, inputs, added, message)
         if not isinstance(result, Conflicted):
             return result
@@ -80,10 +75,19 @@ def attempt(log: Log, snapshot: Any, removed: Any, added: Any, message: Mapping[
         return Unknown(error_reason(error))
 
 
-def _incompatible(log: Log, base: Any, now: Any) -> str:
-    """Why files written for `base` do not fit the table as it is now, or ""."""
-    if base.version() == now.version():
+def _gone(staged: Staged, left: int) -> str:
+    total = len(staged.removed)
+    return (
+        f"{total - left} of {total} files that were rewritten have been changed or replaced by another commit since; "
+        "nothing of it is lost."
+    )
+
+
+def _incompatible(log: Log, version: int, now: Any) -> str:
+    """Why files written for a version do not fit the table as it is now, or ""."""
+    if version == now.version():
         return ""
+    base = log.snapshot(version)
     try:
         refuse_unsupported(log.sql_name, now)
     except TableError as error:

@@ -48,8 +48,9 @@ def prepare(log: Log, plan: RewritePlan) -> Any:
 def stage(log: Log, plan: RewritePlan, run_id: str) -> Staged:
     """Write one block a file; see `Table.stage`."""
     snapshot, java = prepare(log, plan), actions(log.spark)
-    planned = java.keys(log.files(log.snapshot(plan.base_version)))
-    files = java.select(log.files(snapshot), planned, True)
+    files = log.files(snapshot)
+    if snapshot.version() != plan.base_version:
+        files = java.select(files, java.keys(log.files(log.snapshot(plan.base_version))), True)
     if files.size() != plan.files:
         raise ConflictError(
             f"{log.sql_name} was changed while its rewrite was prepared; nothing was written, run again."
@@ -126,28 +127,14 @@ def added_files(log: Log, staged: Staged) -> Any:
 
 def discard(log: Log, staged: Staged) -> int:
     """Delete staged files that the log knows nothing of; see `Table.discard`."""
-    files = added_files(log, staged)
-    return _delete(log, [file.absolutePath(log.java) for file in files])
+    java = actions(log.spark)
+    return _delete(log, java.paths(log.java, added_files(log, staged)))
 
 
 def sweep(log: Log, run_id: str) -> int:
-    """Delete every file of a run that the log knows nothing of; returns how many.
-
-    They are found by name, so this also cleans up after a process that died while it wrote.
-    """
-    folder = log.java.dataPath()
-    listed = folder.getFileSystem(log.java.newDeltaHadoopConf()).listFiles(folder, True)
-    found: list[Any] = []
-    while listed.hasNext():
-        path = listed.next().getPath()
-        if str(path.getName()).startswith(file_prefix(run_id)):
-            found.append(path)
-    return _delete(log, found)
+    """Delete the files of a run by their names, also after a process that died while it wrote; see `Table.sweep`."""
+    return _delete(log, actions(log.spark).named(log.java, file_prefix(run_id)))
 
 
-def _delete(log: Log, paths: list[Any]) -> int:
-    names = [str(path.getName()) for path in paths]
-    # What the log mentions is live, or removed but still needed by older versions.
-    kept = set(str(actions(log.spark).mentioned(log.snapshot(), "\n".join(names))).split("\n")) if names else set[str]()
-    storage = log.java.dataPath().getFileSystem(log.java.newDeltaHadoopConf())
-    return sum(bool(storage.delete(path, False)) for name, path in zip(names, paths, strict=True) if name not in kept)
+def _delete(log: Log, paths: Any) -> int:
+    return 0 if paths.isEmpty() else int(actions(log.spark).deleteUnknown(log.java, log.snapshot(), paths))
