@@ -40,6 +40,7 @@ class Group:
 class Workload:
     """Queries in order of arrival, in vector form.
 
+    >>> from oreo_lakehouse.predicates.tree import Compare, IsNull, Op
     >>> queries = [Compare("a", Op.LT, Kind.INTEGER, 7), Compare("a", Op.LT, Kind.INTEGER, 3), IsNull("b")]
     >>> workload = Workload.of(queries)
     >>> len(workload), len(workload.groups), workload.literals["a", Kind.INTEGER]
