@@ -115,7 +115,7 @@ def _place_plain(kind: Kind, literal: Literal) -> tuple[Value, bool]:
             assert isinstance(value, int | Decimal)
             number = Decimal(value)
             exponent = number.as_tuple().exponent
-            # room for both sides within 38 digits: engines round the wider side otherwise
+            # both sides must fit 38 digits, or engines round one: true of columns with up to 28 digits before the point
             if isinstance(exponent, int) and exponent >= -10 and number.adjusted() < 18:
                 return number, True
         case _:

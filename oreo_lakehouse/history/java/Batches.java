@@ -93,6 +93,7 @@ public class Batches implements Runnable {
 
   private boolean write(String folder, String counter, String ending, String content) {
     long number = numbers.containsKey(counter) ? ((Long) numbers.get(counter)).longValue() : 0L;
+    numbers.put(counter, Long.valueOf(number + 1)); // even if it fails: a number must never mean two batches
     String name = String.format("%016d-%s-%06d.%s",
         new Object[] {Long.valueOf(System.currentTimeMillis() * 1000L), writer, Long.valueOf(number), ending});
     try {
@@ -109,7 +110,6 @@ public class Batches implements Runnable {
         files.delete(unfinished, false);
         return false;
       }
-      numbers.put(counter, Long.valueOf(number + 1));
       return true;
     } catch (Throwable e) {
       return false;
