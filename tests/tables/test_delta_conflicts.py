@@ -37,6 +37,7 @@ class Shared:
     lake: Lake
     name: str
     table: DeltaTable
+    vectors: bool
 
     def folder(self) -> str:
         return self.table.identity.location.removeprefix("file:")
@@ -50,7 +51,7 @@ def shared(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[Shar
     name, table = lake.create(clause=f"tblproperties ('delta.enableDeletionVectors' = '{request.param}')")
     lay_out(table)
     assert isinstance(table, DeltaTable)
-    yield Shared(lake, name, table)
+    yield Shared(lake, name, table, request.param == "true")
     spark.sql(f"drop database {schema} cascade")
 
 
@@ -74,8 +75,8 @@ def test_a_commit_that_leaves_the_input_alone_is_kept_and_ours_lands(
     shared: Shared, change: str | Callable[[Shared], None]
 ) -> None:
     lake, name, table = shared.lake, shared.name, shared.table
-    if callable(change) and "deletionVectors" in str(Log.for_name(lake.spark, name).snapshot().protocol().json()):
-        pytest.skip("delta-rs does not write to tables with deletion vectors")
+    if shared.vectors and change != "insert into {} (id, v, s) values (1000, 1, 'p')":
+        pytest.skip("the same with and without deletion vectors")
     staged = staged_layout(table)
     if callable(change):
         change(shared)
@@ -102,6 +103,8 @@ def test_a_commit_that_leaves_the_input_alone_is_kept_and_ours_lands(
 )
 def test_a_commit_that_changes_the_input_wins(shared: Shared, change: str) -> None:
     lake, name, table = shared.lake, shared.name, shared.table
+    if shared.vectors and not change.startswith(("delete from {} where id =", "update", "merge")):
+        pytest.skip("the same with and without deletion vectors")
     if change == "optimize {}":  # it merges small files only: give it some
         lake.sql(f"insert into {name} (id, v, s) select id + 9000, 1, 'x' from range(40)")
     staged = staged_layout(table)
@@ -111,8 +114,6 @@ def test_a_commit_that_changes_the_input_wins(shared: Shared, change: str) -> No
     assert isinstance(result, Conflicted)
     assert (lake.certificate(name), table.version()) == (want, version)
     assert table.discard(staged) == len(staged.paths)
-    lay_out(table)
-    assert lake.certificate(name) == want
 
 
 def stale(shared: Shared, change: str) -> Any:

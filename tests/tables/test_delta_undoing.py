@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,8 +12,6 @@ from oreo_lakehouse.errors import RollbackError
 from oreo_lakehouse.tables.delta.log import Log
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
 
@@ -33,7 +32,6 @@ def new_rows(spark: SparkSession, name: str, checkpoint: Path, feed: bool = Fals
     return len(got)
 
 
-@pytest.mark.parametrize("vectors", ["false", "true"])
 def test_streams_and_change_feeds_see_nothing_of_layout_and_rollback(delta: Lake, tmp_path: Path, vectors: str) -> None:
     properties = f"'delta.enableDeletionVectors' = '{vectors}', 'delta.enableChangeDataFeed' = 'true'"
     name, table = delta.create(clause=f"tblproperties ({properties})")
@@ -78,8 +76,6 @@ def test_a_rollback_is_refused_when_a_deletion_vector_is_gone(delta: Lake) -> No
     name, table = delta.create(clause="tblproperties ('delta.enableDeletionVectors' = 'true')")
     delta.sql(f"delete from {name} where id = 7")
     lay_out(table)
-    from pathlib import Path
-
     (vector,) = Path(table.identity.location.removeprefix("file:")).glob("deletion_vector_*.bin")
     vector.unlink()
     with pytest.raises(RollbackError, match="deletion_vector"):
@@ -97,8 +93,6 @@ def test_a_rollback_is_refused_when_retention_is_near(delta: Lake) -> None:
 
 
 def test_a_rollback_is_refused_when_its_version_is_forgotten(delta: Lake) -> None:
-    from pathlib import Path
-
     name, table = delta.create()
     layout = lay_out(table)
     commit = table.layout_commits()[0]
