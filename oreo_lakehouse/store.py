@@ -57,6 +57,11 @@ class Store(Protocol):
         ...
 
 
+def default_root(spark: SparkSession) -> str:
+    """Where the store is unless the configuration says otherwise: `_oreo` in Spark's warehouse directory."""
+    return str(spark.conf.get("spark.sql.warehouse.dir")).rstrip("/") + "/_oreo"
+
+
 _UNFINISHED = ".unfinished-"
 """Prefix of a file being written: a crash leaves at most one of these, which no reader ever sees."""
 

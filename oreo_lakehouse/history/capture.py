@@ -21,6 +21,7 @@ from oreo_lakehouse.config import Config, load_config
 from oreo_lakehouse.errors import SetupError
 from oreo_lakehouse.history.javasources import java_unit
 from oreo_lakehouse.jvm import compile_java, error_reason, hadoop_conf, java_list, java_session
+from oreo_lakehouse.store import default_root
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,7 +94,7 @@ def capture(
             "a Spark Connect client cannot capture queries; give the server the jar that `oreo history jar` makes."
         )
     config = load_config() if config is None else config
-    root = config.store or str(spark.conf.get("spark.sql.warehouse.dir")).rstrip("/") + "/_oreo"
+    root = config.store or default_root(spark)
     application = str(spark.sparkContext.applicationId)
     with _lock:
         if application not in _running:

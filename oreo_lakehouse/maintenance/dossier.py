@@ -11,7 +11,7 @@ from oreo_lakehouse.layouts.layout import Layout, layout_from_json
 from oreo_lakehouse.maintenance.ledger import Ledger
 from oreo_lakehouse.maintenance.pending import Pending
 from oreo_lakehouse.maintenance.state import StateStore
-from oreo_lakehouse.store import HadoopStore, Store
+from oreo_lakehouse.store import HadoopStore, Store, default_root
 from oreo_lakehouse.tables.resolve import open_table
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Dossier:
 def open_dossier(spark: SparkSession, table_name: str, config: Config) -> Dossier:
     """Find the table and open what is kept about it."""
     table = open_table(spark, table_name)
-    store = HadoopStore(spark, store_root(spark, config))
+    store = HadoopStore(spark, config.store or default_root(spark))
     uuid = table.identity.uuid
     return Dossier(
         table=table,
@@ -59,11 +59,6 @@ def open_dossier(spark: SparkSession, table_name: str, config: Config) -> Dossie
         ledger=Ledger(store, uuid),
         pending=Pending(store, uuid),
     )
-
-
-def store_root(spark: SparkSession, config: Config) -> str:
-    """The configured store, or `_oreo` in Spark's warehouse directory."""
-    return config.store or str(spark.conf.get("spark.sql.warehouse.dir")).rstrip("/") + "/_oreo"
 
 
 def live_layout(table: Table) -> LayoutCommit | None:
