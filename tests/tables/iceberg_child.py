@@ -7,8 +7,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from iceberg_support import BID, staged_by
-from lake import Modulo
+from lake import BID, Modulo, staged_layout
 
 from oreo_lakehouse.config import load_config
 from oreo_lakehouse.session import spark_session
@@ -30,7 +29,7 @@ def main(warehouse: str, namespace: str, folder: Path) -> None:
     spark = spark_session(load_config(flags=flags, environ={}))
     done, staged, busy = (IcebergTable.for_name(spark, f"{namespace}.{name}") for name in ("done", "staged", "busy"))
     for table, commits in ((done, True), (staged, False)):
-        files = staged_by(table, "k")
+        files = staged_layout(table)
         name = table.identity.name.rpartition(".")[2]
         (folder / f"{name}.json").write_text(json.dumps(asdict(files)))
         if commits:

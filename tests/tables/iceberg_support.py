@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from lake import BID, lay_out
 
 from oreo_lakehouse.jvm import java_session, jvm
 from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.layouts.sort import sort_layout
 from oreo_lakehouse.tables.certificate import certify
-from oreo_lakehouse.tables.contract import Committed, RowCertificate, Staged
+from oreo_lakehouse.tables.contract import RowCertificate
 from oreo_lakehouse.tables.iceberg import IcebergTable
 from oreo_lakehouse.tables.iceberg.manifests import local_path
 
@@ -22,13 +23,12 @@ if TYPE_CHECKING:
 
     from oreo_lakehouse.layouts.layout import Layout
 
-BID = "_oreo_bid"
 MERGE_ON_READ = {f"write.{what}.mode": "merge-on-read" for what in ("delete", "update", "merge")}
 
 
-def numbers(spark: SparkSession, start: int, count: int) -> DataFrame:
-    """Rows whose `k` is scattered over 0..99 in every file."""
-    return spark.range(start, start + count, 1, 1).selectExpr(
+def numbers(spark: SparkSession, start: int, count: int, files: int = 1) -> DataFrame:
+    """Rows whose `k` is scattered over 0..99 in every file, while `id` goes from file to file."""
+    return spark.range(start, start + count, 1, files).selectExpr(
         "id", "CAST(pmod(hash(id), 100) AS INT) k", "concat('s', id) s"
     )
 
@@ -46,8 +46,7 @@ def make_table(
     settings = {"format-version": str(version)} | (properties or {})
     listed = ", ".join(f"'{key}' = '{value}'" for key, value in settings.items())
     spark.sql(f"CREATE TABLE {name} (id BIGINT, k INT, s STRING) USING iceberg {partitioned} TBLPROPERTIES ({listed})")
-    for i in range(files):
-        numbers(spark, i * rows, rows).writeTo(name).append()
+    numbers(spark, 0, files * rows, files).writeTo(name).append()
     return IcebergTable.for_name(spark, name)
 
 
@@ -56,18 +55,9 @@ def by(table: IcebergTable, *columns: str, blocks: int = 4) -> Layout:
     return sort_layout(Sample(table.sample(1000, seed=1, columns=columns)), columns, blocks)
 
 
-def staged_by(table: IcebergTable, *columns: str, blocks: int = 4) -> Staged:
-    """A verified staged rewrite by the columns."""
-    staged = table.stage(table.plan(by(table, *(columns or ("k",)), blocks=blocks), BID), uuid.uuid4().hex)
-    table.verify(staged)
-    return staged
-
-
-def lay_out(table: IcebergTable, *columns: str, blocks: int = 4) -> int:
-    """Stage, verify, commit; the new version."""
-    result = table.commit(staged_by(table, *columns, blocks=blocks), {})
-    assert isinstance(result, Committed), result
-    return result.version
+def lay_out_by(table: IcebergTable, *columns: str, blocks: int = 4) -> int:
+    """A whole layout by the columns' order; the version that it became."""
+    return lay_out(table, by(table, *columns, blocks=blocks))
 
 
 def rows_of(spark: SparkSession, name: str) -> RowCertificate:

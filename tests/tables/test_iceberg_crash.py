@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from iceberg_child import main as child
-from iceberg_support import lay_out, make_table, rows_of, values
+from iceberg_support import make_table, rows_of, values
+from lake import Modulo, lay_out
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
 
@@ -59,7 +60,7 @@ def test_work_of_a_killed_process_is_found_finished_or_taken_back(
     assert tables["staged"].layout_commits() == tables["busy"].layout_commits() == []
     assert tables["staged"].verify(staged) == staged.certificate
     assert isinstance(tables["staged"].commit(staged, {}), Committed)
-    lay_out(tables["busy"], "k")
+    lay_out(tables["busy"])
     assert {name: rows_of(spark, f"{place.iceberg}.{name}") for name in names} == before
 
 
@@ -97,13 +98,13 @@ def test_writers_that_never_pause_neither_fail_nor_lose_a_row(
         except BaseException as error:
             failures.append(f"{error_class(error)}: {error_reason(error)}")
 
-    lay_out(table, "s")  # the BID column is there before the writers start
+    lay_out(table)  # the BID column is there before the writers start
     writers = [threading.Thread(target=guarded, args=(write,)) for write in (by_spark, by_pyiceberg)]
     for writer in writers:
         writer.start()
     try:
-        for column in ("k", "id"):
-            lay_out(table, column)
+        for blocks in (3, 5):
+            lay_out(table, Modulo(blocks))
     finally:
         stop.set()
         for writer in writers:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 import pytest
-from iceberg_support import BID, MERGE_ON_READ, delete_by_equality, lay_out, make_table, numbers, rows_of, values
+from iceberg_support import MERGE_ON_READ, delete_by_equality, lay_out_by, make_table, numbers, rows_of, values
+from lake import BID
 
 from oreo_lakehouse.predicates.values import Kind, encode
 from oreo_lakehouse.tables.certificate import quoted
@@ -191,7 +192,7 @@ def test_a_layout_keeps_rows_lineage_and_partitions(spark: SparkSession, place: 
     statistics_hold(spark, table)
     before, lineage = rows_of(spark, name), lineage_of(spark, table)
     for blocks in (3, 2) if make in (deletion_vectors, mixed_specs) else (3,):  # a second layout over the first's files
-        lay_out(table, column, blocks=blocks)
+        lay_out_by(table, column, blocks=blocks)
         assert rows_of(spark, name) == before
         assert lineage_of(spark, table) == lineage
         statistics_hold(spark, table)

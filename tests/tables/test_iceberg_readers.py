@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from iceberg_support import lay_out, make_table, values
+from iceberg_support import lay_out_by, make_table, values
 from pyiceberg.catalog.sql import SqlCatalog
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def test_spark_and_pyiceberg_skip_by_a_layout_and_answer_as_before(
 
     planned, opened, counted = answers()
     assert planned == opened == [8, 8, 8, 8]
-    lay_out(table, "k", blocks=8)
+    lay_out_by(table, "k", blocks=8)
     planned_after, opened_after, counted_after = answers()
     assert counted_after == counted
     assert planned_after == opened_after
@@ -59,7 +59,7 @@ def test_duckdb_reads_a_laid_out_table_with_equal_results(spark: SparkSession, p
         extensions.import_extension(extension)
     name = f"{place.iceberg}.t"
     table = make_table(spark, name)
-    lay_out(table, "k")
+    lay_out_by(table, "k")
     location = table._load().operations().current().metadataFileLocation()
     connection = duckdb.connect()
     connection.execute("LOAD avro")

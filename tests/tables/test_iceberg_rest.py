@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from iceberg_support import java_new, lay_out, make_table, numbers, rows_of, staged_by
+from iceberg_support import java_new, make_table, numbers, rows_of
+from lake import staged_layout
 
 from oreo_lakehouse.jvm import compile_java, hadoop_conf, jvm
 from oreo_lakehouse.tables.contract import Committed, Conflicted, Unknown
@@ -48,7 +49,7 @@ def table(spark: SparkSession, server: Any, place: Place) -> IcebergTable:
 
 def test_a_layout_goes_in_and_out_through_a_rest_catalog(spark: SparkSession, table: IcebergTable) -> None:
     name = table.identity.name
-    staged = staged_by(table)
+    staged = staged_layout(table)
     numbers(spark, 5000, 10).writeTo(name).append()
     before = rows_of(spark, name)
     assert table.commit(staged, {}) == Committed(table.version())
@@ -57,7 +58,7 @@ def test_a_layout_goes_in_and_out_through_a_rest_catalog(spark: SparkSession, ta
     table.retain(table.layout_commits()[0], days=1)
     assert isinstance(table.revert(table.layout_commits()[0], "back"), Committed)
     assert rows_of(spark, name) == before
-    staged = staged_by(table)
+    staged = staged_layout(table)
     spark.sql(f"DELETE FROM {name} WHERE id < 10")
     before = rows_of(spark, name)
     assert isinstance(table.commit(staged, {}), Conflicted)
@@ -73,7 +74,7 @@ def test_a_commit_whose_answer_is_lost_is_found_again(
     spark: SparkSession, server: Any, table: IcebergTable, commits: int, afterwards: bool, expected: type
 ) -> None:
     name = table.identity.name
-    staged = staged_by(table)
+    staged = staged_layout(table)
     before = rows_of(spark, name)
     server.fail(commits, afterwards)
     result = table.commit(staged, {})
@@ -82,6 +83,4 @@ def test_a_commit_whose_answer_is_lost_is_found_again(
     assert rows_of(spark, name) == before
     assert isinstance(table.commit(staged, {}), Committed)
     assert [commit.run_id for commit in table.layout_commits()] == [staged.run_id]
-    assert rows_of(spark, name) == before
-    lay_out(table, "s")
     assert rows_of(spark, name) == before

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from iceberg_support import MERGE_ON_READ, delete_by_equality, lay_out, make_table, numbers, rows_of, values
+from iceberg_support import MERGE_ON_READ, delete_by_equality, make_table, numbers, rows_of, values
+from lake import Modulo, lay_out
 
 from oreo_lakehouse.errors import RollbackError, TableError
 from oreo_lakehouse.tables.contract import Committed
@@ -45,7 +46,7 @@ def test_undoing_that_would_lose_something_is_refused_with_the_reason(
     table = make_table(spark, name, version=version, properties=MERGE_ON_READ, files=2, rows=100)
     if before:
         spark.sql(before.format(name))
-    lay_out(table, "k")
+    lay_out(table)
     if after:
         spark.sql(after.format(name))
     rows, current = rows_of(spark, name), table.version()
@@ -58,7 +59,7 @@ def test_undoing_that_would_lose_something_is_refused_with_the_reason(
 def test_rows_deleted_by_equality_stay_deleted_through_an_undo(spark: SparkSession, place: Place) -> None:
     name = f"{place.iceberg}.t"
     table = make_table(spark, name, files=2, rows=100)
-    lay_out(table, "k")
+    lay_out(table)
     delete_by_equality(spark, name, "id", list(range(20)))
     before = rows_of(spark, name)
     assert isinstance(table.revert(table.layout_commits()[0], "back"), Committed)
@@ -71,7 +72,7 @@ def test_a_retained_layout_outlives_the_expiry_of_snapshots_until_it_is_released
 ) -> None:
     name = f"{place.iceberg}.t"
     table = make_table(spark, name, files=2, rows=100)
-    lay_out(table, "k")
+    lay_out(table)
     (first,) = table.layout_commits()
     table.retain(first, days=7)
     table.retain(first, days=8)
@@ -81,7 +82,7 @@ def test_a_retained_layout_outlives_the_expiry_of_snapshots_until_it_is_released
     rows = rows_of(spark, name)
     assert isinstance(table.revert(first, "back"), Committed)
     assert rows_of(spark, name) == rows
-    lay_out(table, "s")
+    lay_out(table, Modulo(3))
     second = table.layout_commits()[0]
     table.retain(second, days=7)
     assert table.release(second)
@@ -99,7 +100,7 @@ def test_undoing_is_refused_when_a_replaced_file_is_gone(spark: SparkSession, pl
     name = f"{place.iceberg}.t"
     table = make_table(spark, name, files=2, rows=100)
     replaced = paths_of(spark, name)
-    lay_out(table, "k")
+    lay_out(table)
     rows = rows_of(spark, name)
     Path(local_path(min(replaced))).unlink()
     with pytest.raises(RollbackError, match="are gone"):
@@ -110,13 +111,13 @@ def test_undoing_is_refused_when_a_replaced_file_is_gone(spark: SparkSession, pl
 def test_an_earlier_layout_comes_back_by_metadata_alone(spark: SparkSession, place: Place) -> None:
     name = f"{place.iceberg}.t"
     table = make_table(spark, name, files=2, rows=100)
-    lay_out(table, "k")
+    lay_out(table)
     first = table.layout_commits()[0]
     files_of_first = paths_of(spark, name)
     numbers(spark, 5000, 10).writeTo(name).append()
     appended = paths_of(spark, name) - files_of_first
-    lay_out(table, "s")
-    lay_out(table, "id")
+    lay_out(table, Modulo(3))
+    lay_out(table, Modulo(5))
     numbers(spark, 6000, 10).writeTo(name).append()
     rows = rows_of(spark, name)
     result = table.return_to(first, "again")
@@ -128,6 +129,25 @@ def test_an_earlier_layout_comes_back_by_metadata_alone(spark: SparkSession, pla
     assert (back.layout_id, back.action, back.version) == (first.layout_id, "layout", result.version)
     assert table.return_to(back, "nothing to do") == result
     assert isinstance(table.revert(back, "undone"), Committed)
+    assert rows_of(spark, name) == rows
+
+
+@pytest.mark.parametrize(
+    ("properties", "reason"), [({}, "earlier layout were changed"), (MERGE_ON_READ, "had delete files")]
+)
+def test_a_layout_does_not_come_back_over_rows_that_were_changed_since(
+    spark: SparkSession, place: Place, properties: dict[str, str], reason: str
+) -> None:
+    name = f"{place.iceberg}.t"
+    table = make_table(spark, name, files=2, rows=100, properties=properties)
+    lay_out(table)
+    first = table.layout_commits()[0]
+    lay_out(table, Modulo(3))
+    spark.sql(f"DELETE FROM {name} WHERE id = 7")
+    lay_out(table, Modulo(5))
+    rows = rows_of(spark, name)
+    with pytest.raises(RollbackError, match=reason):
+        table.return_to(first, "again")
     assert rows_of(spark, name) == rows
 
 
@@ -144,7 +164,7 @@ def test_streams_and_changelogs_see_nothing_of_a_layout_and_its_undoing(spark: S
 
     assert drained() == 200
     start = table.version()
-    lay_out(table, "k")
+    lay_out(table)
     assert drained() == 200
     numbers(spark, 5000, 10).writeTo(name).append()
     assert isinstance(table.revert(table.layout_commits()[0], "back"), Committed)

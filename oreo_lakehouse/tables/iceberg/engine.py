@@ -62,6 +62,10 @@ class Engine:
         except Exception as error:
             raise _not_loaded(name, error) from error
 
+    def metadata(self, table: Any) -> dict[str, Any]:
+        """All that the table's metadata file says, from memory."""
+        return json.loads(self.api.TableMetadataParser.toJson(table.operations().current()))
+
     def schema(self, table: Any) -> dict[str, Any]:
         """The table's current schema in Iceberg's JSON form."""
         return json.loads(self.api.SchemaParser.toJson(table.schema()))

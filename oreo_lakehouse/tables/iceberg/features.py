@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.errors import TableError, UnsupportedTableError
+from oreo_lakehouse.predicates.values import Kind
 from oreo_lakehouse.tables.iceberg.engine import format_version
 from oreo_lakehouse.tables.iceberg.schema import columns_of, types_in
 
@@ -98,8 +99,10 @@ def partition_columns(engine: Engine, table: Any) -> tuple[str, ...]:
 
 def is_clustered_by_sort(engine: Engine, table: Any) -> bool:
     """Whether rows sorted by the partition columns arrive one partition after the other, so that a writer may close
-    each file before the next: with identity fields only."""
-    return all(field["transform"] in ("identity", "void") for field in engine.spec(table)["fields"])
+    each file before the next: with identity fields only, and none whose values sort equal without being the same."""
+    sortable = {c.id for c in columns_of(engine.schema(table)) if c.kind not in (Kind.OTHER, Kind.FLOAT)}
+    fields = [field for field in engine.spec(table)["fields"] if field["transform"] != "void"]
+    return all(field["transform"] == "identity" and field["source-id"] in sortable for field in fields)
 
 
 def bid_metrics_property(bid_column: str) -> str:

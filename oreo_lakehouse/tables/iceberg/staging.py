@@ -110,10 +110,11 @@ def refuse_stray_append(engine: Engine, table: Any, staged: Staged) -> None:
     """Prove that the staged write did not become a commit; strangers' commits meanwhile are nothing to us."""
     table.refresh()
     if version_of(table) != staged.base_version:
-        visible = json.loads(engine.files.referenced(table, engine.texts(staged.paths)))
+        present = engine.files.plan(table, version_of(table), False)
+        visible = len(engine.files.only(present, engine.texts(staged.paths)))
         if visible:
             raise VerificationError(
-                f"the staged write of run {staged.run_id} became visible as an append of {len(visible)} files, which "
+                f"the staged write of run {staged.run_id} became visible as an append of {visible} files, which "
                 "doubles rows: roll the table back to the snapshot before it, and report this."
             )
 

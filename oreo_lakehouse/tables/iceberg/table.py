@@ -84,16 +84,19 @@ class IcebergTable(Table):
 
     def blocks(self, version: int | None = None) -> Blocks:
         table = self._load()
-        location = str(table.operations().current().metadataFileLocation())
-        read = read_local if is_local(location) else lambda path: bytes(self._engine.files.read(table, path))
-        metadata = read_metadata(location, read)
-        wanted = version_of(table) if version is None else version
-        if wanted == -1:
-            return blocks_of(metadata, [])
-        snapshot = next((s for s in metadata.get("snapshots", []) if s["snapshot-id"] == wanted), None)
-        if snapshot is None:
-            raise TableError(f"{self.identity.name} has no snapshot {wanted}: it has expired, or never was there.")
-        return blocks_of(metadata, read_entries(snapshot, read))
+        location = table.operations().current().metadataFileLocation()
+        local = is_local(location or table.location())
+        read = read_local if local else lambda path: bytes(self._engine.files.read(table, path))
+        with explained("read the metadata of", self.identity.name):
+            # A REST catalog need not tell where the metadata is.
+            metadata = read_metadata(location, read) if location else self._engine.metadata(table)
+            wanted = version_of(table) if version is None else version
+            if wanted == -1:
+                return blocks_of(metadata, [])
+            snapshot = next((s for s in metadata.get("snapshots", []) if s["snapshot-id"] == wanted), None)
+            if snapshot is None:
+                raise TableError(f"{self.identity.name} has no snapshot {wanted}: it has expired, or never was there.")
+            return blocks_of(metadata, read_entries(snapshot, read))
 
     def sample(self, rows: int, seed: int, columns: Sequence[str] | None = None) -> pa.Table:
         # A hash of a row's place decides, not Spark's own sampling, which depends on the order of tasks.

@@ -38,7 +38,7 @@ def inverse_of(
     if version >= 3:
         raise refuse(f"with format version {version} the rows would come back with other row ids")
     outgoing: set[str] = set()
-    incoming: dict[str, int] = {}
+    incoming: dict[str, dict[str, Any]] = {}
     for commit in commits:
         if table.snapshot(commit.version) is None:
             raise refuse(f"its own snapshot {commit.version} has expired")
@@ -47,24 +47,23 @@ def inverse_of(
         for path in json.loads(engine.files.changed(table, commit.version, True)):
             if incoming.pop(path, None) is None:
                 outgoing.add(path)
-        replaced = json.loads(engine.files.changed(table, commit.version, False))
-        incoming |= dict.fromkeys(replaced, commit.base_version)
-    added: list[dict[str, Any]] = []
-    for base in sorted(set(incoming.values())):
-        wanted = engine.texts(path for path, snapshot in incoming.items() if snapshot == base)
-        tasks = engine.files.only(engine.files.plan(table, base, True), wanted)
+        replaced = engine.files.changed(table, commit.version, False)
+        tasks = engine.files.only(engine.files.plan(table, commit.base_version, True), engine.files.texts(replaced))
         if json.loads(engine.files.totals(tasks))[3]:
             raise refuse("the snapshot before it had delete files, which the rewrite has applied")
-        added += json.loads(engine.swaps.incoming(table, engine.files.dataFiles(tasks)))
+        back = json.loads(engine.swaps.incoming(table, engine.files.dataFiles(tasks)))
+        incoming |= {file["file-path"]: file for file in back}
     lost = engine.files.absent(table, engine.texts(incoming))
     if len(lost):
         raise refuse(f"{len(lost)} of the files that it replaced are gone, such as {lost[0]}")
     newest = commits[0]
     laid_out = engine.files.only(engine.files.plan(table, newest.version, False), engine.texts(outgoing))
+    if len(laid_out) != len(outgoing):
+        raise refuse("rows of an earlier layout were changed before the later one came")
     sequence = table.snapshot(newest.base_version).sequenceNumber()
     removed = json.loads(engine.swaps.outgoing(table, sequence, version, laid_out))
     present = engine.files.plan(table, version_of(table), False)
     obstacle = engine.swaps.obstacle(present, json.dumps(removed), engine.texts([]))
     if obstacle is not None:
         raise refuse(f"the table was changed since ({obstacle})")
-    return Swap(run_id, removed, added, summary)
+    return Swap(run_id, removed, list(incoming.values()), summary)
