@@ -51,6 +51,7 @@ warehouse = "{folder}/warehouse"
 
 [layout]
 blocks = {blocks}
+sample_rows = 30000
 
 [decide]
 # The demo has only a few hundred queries, so a rewrite must count as less than in real life (80).
