@@ -1,0 +1,1 @@
+"""What people see: `console` for the terminal, `plot` for pictures."""
