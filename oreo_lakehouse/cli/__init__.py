@@ -1,1 +1,1 @@
-"""The commands: `main` is `oreo`, `maintain` is `oreo-maintain`; `frame` has what they share. They call the public API."""
+"""The commands: `main` is `oreo`, `maintain` is `oreo-maintain`; `frame` has what they share."""
