@@ -2,7 +2,7 @@
 
 A run that dies between staging and recording leaves its intent behind. The next run looks for the run id in the
 table's own history: found means committed, and only the record is missing; not found means that it never landed, and
-only then are its staged files deleted.
+only then are its files deleted: those it named, or, if it died while writing, those that carry its run id.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from dataclasses import asdict
 from typing import Any
 
 from oreo_lakehouse.store import Store
-from oreo_lakehouse.tables.contract import RowCertificate, Staged, Table
+from oreo_lakehouse.tables.contract import LayoutCommit, RowCertificate, Staged, Table
 
 FORMAT_VERSION = 1
+_BEGUN = "-begun"
 
 
 class Pending:
@@ -24,12 +25,19 @@ class Pending:
         self._store = store
         self._folder = f"{table_uuid}/pending"
 
+    def begin(self, run_id: str) -> None:
+        """A run is about to write files; should it die while it does, they are found by its id."""
+        self._store.create(self._name(f"{run_id}{_BEGUN}"), json.dumps({"version": FORMAT_VERSION}).encode())
+
     def add(self, staged: Staged) -> None:
+        """The run's files are written, and these are they."""
         document = {"version": FORMAT_VERSION, "staged": asdict(staged)}
         self._store.create(self._name(staged.run_id), json.dumps(document).encode())
 
     def remove(self, run_id: str) -> None:
+        """The run's outcome is known and recorded."""
         self._store.delete(self._name(run_id))
+        self._store.delete(self._name(f"{run_id}{_BEGUN}"))
 
     def repair(self, table: Table) -> list[dict[str, Any]]:
         """Settle what earlier runs left open; one ledger fact for each."""
@@ -37,26 +45,32 @@ class Pending:
         if not entries:
             return []
         landed = {commit.run_id: commit for commit in table.layout_commits()}
-        facts: list[dict[str, Any]] = []
-        for entry in entries:
-            path = f"{self._folder}/{entry.name}"
-            staged = _decode(self._store.read(path))
-            if staged is None:
-                facts.append({"what": f"unreadable intent {entry.name} removed; its files, if any, are left to VACUUM"})
-            elif staged.run_id in landed:
-                commit = landed[staged.run_id]
-                facts.append(
-                    {
-                        "what": f"run {staged.run_id} had committed version {commit.version} but not recorded it",
-                        "layout_id": commit.layout_id,
-                        "version": commit.version,
-                    }
-                )
-            else:
-                count = table.discard(staged)
-                facts.append({"what": f"run {staged.run_id} never committed: {count} staged files deleted"})
-            self._store.delete(path)
+        facts = [
+            self._settle(table, name.removesuffix(".json"), landed)
+            for name in (entry.name for entry in entries)
+            if not name.endswith(f"{_BEGUN}.json")
+        ]
+        for entry in self._store.entries(self._folder):  # what is left began to write and did not finish
+            run_id = entry.name.removesuffix(f"{_BEGUN}.json")
+            count = table.sweep(run_id)
+            rest = "" if count else "; what else it wrote is left to VACUUM or remove_orphan_files"
+            facts.append({"what": f"run {run_id} died while writing: {count} files deleted{rest}"})
+            self.remove(run_id)
         return facts
+
+    def _settle(self, table: Table, run_id: str, landed: dict[str, LayoutCommit]) -> dict[str, Any]:
+        staged = _decode(self._store.read(self._name(run_id)))
+        fact: dict[str, Any]
+        if run_id in landed:
+            commit = landed[run_id]
+            what = f"run {run_id} had committed version {commit.version} but not recorded it"
+            fact = {"what": what, "layout_id": commit.layout_id, "version": commit.version}
+        elif staged is None:
+            fact = {"what": f"unreadable intent of run {run_id} removed; {table.sweep(run_id)} of its files deleted"}
+        else:
+            fact = {"what": f"run {run_id} never committed: {table.discard(staged)} staged files deleted"}
+        self.remove(run_id)
+        return fact
 
     def _name(self, run_id: str) -> str:
         return f"{self._folder}/{run_id}.json"

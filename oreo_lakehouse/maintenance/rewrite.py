@@ -41,6 +41,7 @@ def rewrite(dossier: Dossier, plan: RewritePlan, progress: Progress) -> Rewritte
         if attempt:
             plan = table.plan(plan.layout, plan.bid_column)
         run_id = uuid.uuid4().hex
+        dossier.pending.begin(run_id)
         with spark_share(spark, progress, "rewriting into new files"):
             staged = table.stage(plan, run_id)
         dossier.pending.add(staged)
