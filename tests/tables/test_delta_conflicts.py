@@ -37,7 +37,6 @@ class Shared:
     lake: Lake
     name: str
     table: DeltaTable
-    vectors: bool
 
     def folder(self) -> str:
         return self.table.identity.location.removeprefix("file:")
@@ -51,7 +50,7 @@ def shared(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[Shar
     name, table = lake.create(clause=f"tblproperties ('delta.enableDeletionVectors' = '{request.param}')")
     lay_out(table)
     assert isinstance(table, DeltaTable)
-    yield Shared(lake, name, table, request.param == "true")
+    yield Shared(lake, name, table)
     spark.sql(f"drop database {schema} cascade")
 
 
@@ -75,8 +74,6 @@ def test_a_commit_that_leaves_the_input_alone_is_kept_and_ours_lands(
     shared: Shared, change: str | Callable[[Shared], None]
 ) -> None:
     lake, name, table = shared.lake, shared.name, shared.table
-    if shared.vectors and change != "insert into {} (id, v, s) values (1000, 1, 'p')":
-        pytest.skip("the same with and without deletion vectors")
     staged = staged_layout(table)
     if callable(change):
         change(shared)
@@ -103,8 +100,6 @@ def test_a_commit_that_leaves_the_input_alone_is_kept_and_ours_lands(
 )
 def test_a_commit_that_changes_the_input_wins(shared: Shared, change: str) -> None:
     lake, name, table = shared.lake, shared.name, shared.table
-    if shared.vectors and not change.startswith(("delete from {} where id =", "update", "merge")):
-        pytest.skip("the same with and without deletion vectors")
     if change == "optimize {}":  # it merges small files only: give it some
         lake.sql(f"insert into {name} (id, v, s) select id + 9000, 1, 'x' from range(40)")
     staged = staged_layout(table)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
+import duckdb
+import duckdb_extensions
 from iceberg_support import lay_out_by, make_table, values
 from pyiceberg.catalog.sql import SqlCatalog
 
@@ -53,10 +54,8 @@ def test_spark_and_pyiceberg_skip_by_a_layout_and_answer_as_before(
 
 
 def test_duckdb_reads_a_laid_out_table_with_equal_results(spark: SparkSession, place: Place) -> None:
-    duckdb = pytest.importorskip("duckdb")
-    extensions = pytest.importorskip("duckdb_extensions")
     for extension in ("avro", "iceberg"):
-        extensions.import_extension(extension)
+        duckdb_extensions.import_extension(extension)
     name = f"{place.iceberg}.t"
     table = make_table(spark, name)
     lay_out_by(table, "k")
