@@ -32,6 +32,7 @@ def new_rows(spark: SparkSession, name: str, checkpoint: Path, feed: bool = Fals
     return len(got)
 
 
+@pytest.mark.parametrize("vectors", ["false", "true"])
 def test_streams_and_change_feeds_see_nothing_of_layout_and_rollback(delta: Lake, tmp_path: Path, vectors: str) -> None:
     properties = f"'delta.enableDeletionVectors' = '{vectors}', 'delta.enableChangeDataFeed' = 'true'"
     name, table = delta.create(clause=f"tblproperties ({properties})")
