@@ -7,6 +7,7 @@ looked up in one constant array, so both curves are the same expression.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, cast
@@ -48,9 +49,9 @@ class CurveLayout(Layout):
         self.blocks = len(self.starts)
 
     @staticmethod
+    @abstractmethod
     def curve(buckets: Cells, bits: int) -> Cells:
         """The position on the curve of cells given by their buckets (dimensions x cells)."""
-        raise NotImplementedError
 
     def assign(self, rows: pa.Table) -> Bids:
         return self.assign_encoded(EncodedRows(rows))
