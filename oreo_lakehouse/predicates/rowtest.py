@@ -49,7 +49,11 @@ def holds(predicate: Predicate, rows: EncodedRows, at: Any = slice(None)) -> Boo
             return _compare(column, op, _array(kind, [value]), at)
         case In(name, kind, values, negated):
             column = _column(rows, name)
-            return _chosen(column, np.isin(column.values, _array(kind, values)), negated, at)
+            listed = _array(kind, values)
+            found = np.isin(column.values, listed)
+            if kind is Kind.FLOAT and np.isnan(listed).any():  # NaN equals itself in SQL, not in numpy
+                found |= np.isnan(column.values)
+            return _chosen(column, found, negated, at)
         case IsNull(name, negated):
             return (_column(rows, name).ranks[at] == NULL) ^ negated
         case Like(name, pattern, negated):
