@@ -73,17 +73,18 @@ def capture(
     spark: SparkSession,
     config: Config | None = None,
     *,
-    redact: Iterable[str] = (),
-    keep_sql: bool = False,
+    redact: Iterable[str] | None = None,
+    store_sql: bool | None = None,
     flush_seconds: float = 10.0,
 ) -> Capture:
     """Record what all queries of this Spark application ask of Delta and Iceberg tables.
 
     Args:
         spark: any session of the application; calling it again for the same application returns what is running.
-        config: settings; by default those that `load_config()` finds. Only `store` matters here.
-        redact: columns whose literals must not be stored: only that they were filtered, and by what operator.
-        keep_sql: store the statements themselves too. Their literals may be personal data.
+        config: settings; by default those that `load_config()` finds. `store` and `[history]` matter here.
+        redact: columns whose literals must not be stored: only that they were filtered, and by what operator. By
+            default those of `history.redact`.
+        store_sql: store the statements themselves too, unless columns are redacted. By default `history.store_sql`.
         flush_seconds: how often records are written.
 
     Raises:
@@ -95,10 +96,12 @@ def capture(
         )
     config = load_config() if config is None else config
     root = config.store or default_root(spark)
+    hidden = ",".join(config.history.redact if redact is None else redact)
+    keep_sql = config.history.store_sql if store_sql is None else store_sql
     application = str(spark.sparkContext.applicationId)
     with _lock:
         if application not in _running:
-            arguments = [application, hadoop_conf(spark), root, ",".join(redact), keep_sql, int(flush_seconds * 1000)]
+            arguments = [application, hadoop_conf(spark), root, hidden, keep_sql, int(flush_seconds * 1000)]
             try:
                 compiled = compile_java(spark, java_unit(*CLASSES), "Listener")
                 listener = compiled.getDeclaredConstructors()[0].newInstance(java_list(spark, arguments).toArray())
@@ -107,3 +110,10 @@ def capture(
                 raise SetupError(f"live capture cannot be turned on in this JVM: {error_reason(error)}") from error
             _running[application] = Capture(spark, listener)
         return _running[application]
+
+
+def stop_capture(spark: SparkSession) -> None:
+    """Turn capture off for a session's application, if it is on."""
+    running = _running.get(str(spark.sparkContext.applicationId))
+    if running is not None:
+        running.stop()

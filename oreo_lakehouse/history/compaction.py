@@ -1,23 +1,31 @@
 """Keeping a history small: batches become day files, and the oldest days go.
 
 A crash at any point loses nothing: a day file is whole before its batches are deleted, records in both places count
-once, and a batch that some day file holds already is deleted without being packed again.
+once, and a batch that some day file holds already is deleted without being packed again. What must not be stored by the
+settings of today (`redact`, `store_sql`) is left out on the way, whoever wrote it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from oreo_lakehouse.history.dayfiles import Line, batches_in, pack
-from oreo_lakehouse.history.store import Batch, HistoryStore
+import numpy as np
+import pyarrow as pa
+
+from oreo_lakehouse.config import HistorySettings, parse_size
+from oreo_lakehouse.history.dayfiles import batches_in, pack
+from oreo_lakehouse.history.querycolumns import Rows, Templates
+from oreo_lakehouse.history.redaction import redact_rows
+from oreo_lakehouse.history.store import Batch, HistoryStore, Moved
 
 BUSY_DAY = 200
 """So many batches of a day that is not over yet are packed all the same."""
-MAX_LINES = 200_000
-"""Records in one day file."""
+MAX_RECORDS = 200_000
+"""In one day file."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +37,36 @@ class Compacted:
     files: int = 0
 
 
-def compact(history: HistoryStore, now_us: int | None = None) -> Compacted:
+@dataclass(frozen=True)
+class Tended:
+    """What became of a history that was tended."""
+
+    packed: Compacted
+    dropped: int
+    """Day files that were too old or too many."""
+
+
+def tend(history: HistoryStore, settings: HistorySettings, now_us: int | None = None) -> Tended:
+    """Compact and retain as the settings say: two listings where there is nothing to do.
+
+    Raises:
+        StoreError: the store cannot be read or written; nothing is lost, run it again.
+    """
+    packed = compact(history, now_us, settings.redact, settings.store_sql)
+    size = parse_size(settings.keep_bytes, "history.keep_bytes") if settings.keep_bytes else 0
+    return Tended(packed, retain(history, settings.keep_days, size, now_us))
+
+
+def compact(
+    history: HistoryStore, now_us: int | None = None, redacted: Collection[str] = (), keep_sql: bool = True
+) -> Compacted:
     """Pack the batches of past days, and of a busy present one, into day files.
+
+    Args:
+        history: whose.
+        now_us: the present, UTC microseconds since 1970.
+        redacted: columns whose literals must not be kept.
+        keep_sql: whether statements may be kept.
 
     Raises:
         StoreError: the store cannot be read or written; nothing is lost, run it again.
@@ -39,52 +75,64 @@ def compact(history: HistoryStore, now_us: int | None = None) -> Compacted:
     days: dict[str, list[Batch]] = {}
     for batch in history.batches():
         days.setdefault(_day(batch.time_us), []).append(batch)
-    chosen = {day: found for day, found in days.items() if day < now or len(found) >= BUSY_DAY}
-    if not chosen:
-        return Compacted()
-    packed = _packed(history)
     done = Compacted()
-    for day, found in sorted(chosen.items()):
-        for batch in found:
-            if (batch.writer, batch.number) in packed:  # a compaction that crashed before it deleted
-                history.store.delete(f"{history.folder}/{batch.file}")
-        fresh = [batch for batch in found if (batch.writer, batch.number) not in packed]
-        for part in _parts(history, fresh):
-            done = _write(history, day, part, done)
+    for day, found in sorted(days.items()):
+        if day < now or len(found) >= BUSY_DAY:
+            packed = _packed(history, day)
+            for batch in found:
+                if (batch.writer, batch.number) in packed:  # a compaction that crashed before it deleted
+                    history.store.delete(f"{history.folder}/{batch.file}")
+            fresh = [batch for batch in found if (batch.writer, batch.number) not in packed]
+            for batches, rows, templates in _parts(history, fresh):
+                clean, known = redact_rows(rows, templates, redacted, keep_sql)
+                done = _write(history, day, batches, clean, known, done)
     return done
 
 
-def _packed(history: HistoryStore) -> set[tuple[str, int]]:
+def _packed(history: HistoryStore, day: str) -> set[tuple[str, int]]:
+    """The batches that day files of that day hold already."""
     out: set[tuple[str, int]] = set()
     for entry in history.store.entries(f"{history.folder}/days"):
-        path = f"{history.folder}/days/{entry.name}"
-        content = history.store.read(path)
-        if content is not None:
-            out |= batches_in(content, path)
+        if entry.name.startswith(day):
+            path = f"{history.folder}/days/{entry.name}"
+            content = history.store.read(path)
+            if content is not None:
+                out |= batches_in(content, path)
     return out
 
 
-def _parts(history: HistoryStore, batches: list[Batch]) -> list[tuple[list[Batch], list[Line]]]:
-    """The batches with their lines, in parts of bounded size."""
-    parts: list[tuple[list[Batch], list[Line]]] = []
+def _parts(history: HistoryStore, batches: list[Batch]) -> Iterator[tuple[list[Batch], Rows, Templates]]:
+    """The batches with their records, in parts of bounded size; one that somebody else has moved is left to him."""
+    own: list[Batch] = []
+    rows: list[Rows] = []
+    templates = Templates()
     for batch in batches:
-        if not parts or len(parts[-1][1]) >= MAX_LINES:
-            parts.append(([], []))
-        records = history.batch_records(batch)
-        if records:
-            parts[-1][0].append(batch)
-            parts[-1][1].extend(Line(batch.writer, batch.number, record.to_line()) for record in records)
-    return [part for part in parts if part[0]]
+        try:
+            found = [content.rows for content in history.contents([batch], templates)]
+        except Moved:
+            continue
+        for part in found:
+            owner = pa.DictionaryArray.from_arrays(np.zeros(len(part.codes), np.int32), [batch.writer])
+            number = pa.array(np.full(len(part.codes), batch.number))
+            own.append(batch)
+            rows.append(Rows(part.table.append_column("writer", owner).append_column("number", number), part.codes))
+        if sum(len(part.codes) for part in rows) >= MAX_RECORDS:
+            yield own, Rows.joined(rows), templates
+            own, rows, templates = [], [], Templates()
+    if own:
+        yield own, Rows.joined(rows), templates
 
 
-def _write(history: HistoryStore, day: str, part: tuple[list[Batch], list[Line]], done: Compacted) -> Compacted:
-    batches, lines = part
+def _write(
+    history: HistoryStore, day: str, batches: list[Batch], rows: Rows, templates: Templates, done: Compacted
+) -> Compacted:
     # the name follows from the content: two compactions at once write the same file
     digest = hashlib.sha256("\n".join(sorted(batch.file for batch in batches)).encode()).hexdigest()[:24]
-    history.store.create(f"{history.folder}/days/{day}-{digest}.parquet", pack(lines))
+    content = pack(rows, templates.all)
+    history.store.create(f"{history.folder}/days/{day}-{digest}.parquet", content)
     for batch in batches:
         history.store.delete(f"{history.folder}/{batch.file}")
-    return Compacted(done.batches + len(batches), done.records + len(lines), done.files + 1)
+    return Compacted(done.batches + len(batches), done.records + len(rows.codes), done.files + 1)
 
 
 def retain(history: HistoryStore, days: int = 0, size: int = 0, now_us: int | None = None) -> int:

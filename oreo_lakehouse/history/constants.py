@@ -76,7 +76,7 @@ def _literal(node: exp.Literal, session: Session) -> Literal:
         return certain(Kind.DECIMAL, Decimal(text))
     if re.fullmatch(r"(\d{1,38}\.?\d{0,38}|\.\d{1,38})[eE][+-]?\d{1,3}", text):
         return certain(Kind.FLOAT, float(text))
-    raise NotUnderstood(f"the number {text[:20]}")
+    raise NotUnderstood("a number in an unusual form")
 
 
 def _negative(node: exp.Neg, session: Session) -> Literal | Interval:

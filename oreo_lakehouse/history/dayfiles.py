@@ -3,59 +3,74 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from oreo_lakehouse.errors import HistoryError
+from oreo_lakehouse.history.querycolumns import REPEATED, SCHEMA, Rows
+from oreo_lakehouse.history.templates import Template
+
+_BATCH = [("writer", pa.string()), ("number", pa.int64())]
+_COLUMNS = pa.schema([*SCHEMA, ("template", pa.string()), ("literals", pa.string()), *_BATCH])
+_DICTIONARIES: Any = [*REPEATED, "template", "writer"]
 
 
-class Line(NamedTuple):
-    """One record, and the place of its batch among its writer's batches."""
+def pack(rows: Rows, templates: Sequence[Template]) -> bytes:
+    """A day file's content.
 
-    writer: str
-    number: int
-    line: str
-
-
-def pack(lines: Iterable[Line]) -> bytes:
-    """A day file's content."""
-    rows = list(lines)
-    table = pa.table(
-        {
-            "writer": pa.array([row.writer for row in rows], pa.string()).dictionary_encode(),
-            "number": pa.array([row.number for row in rows], pa.int64()),
-            "line": pa.array([row.line for row in rows], pa.string()),
-        }
-    )
+    Args:
+        rows: records, each with its batch's `writer` and `number`.
+        templates: by number.
+    """
+    texts = pa.array([template.text for template in templates], pa.string())
+    column = pa.DictionaryArray.from_arrays(pa.array(rows.codes), texts)
+    whole = rows.table.append_column("template", column).select(_COLUMNS.names).cast(_COLUMNS)
     sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd")
+    pq.write_table(whole, sink, compression="zstd", use_dictionary=_DICTIONARIES)
     return sink.getvalue()
 
 
-def unpack(content: bytes, place: str) -> Iterator[Line]:
-    """The lines of a day file.
+def unpack(content: bytes, place: str) -> pa.Table:
+    """A day file's records: the columns of `querycolumns.LINES`, `writer` and `number`.
 
     Raises:
         HistoryError: it is not a day file; the message names `place`.
     """
-    try:
-        table = pq.read_table(io.BytesIO(content), columns=["writer", "number", "line"])
-        columns = [table.column(name).to_pylist() for name in ("writer", "number", "line")]
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise HistoryError(f"{place} is not a day file: {str(error).splitlines()[0]}") from error
-    return (Line(*row) for row in zip(*columns, strict=True))
+    table = _read(content, place, _COLUMNS.names)
+    return table.append_column("planned", pa.nulls(len(table), pa.string()))
+
+
+Owners: TypeAlias = tuple[list[tuple[str, int]], npt.NDArray[np.int64]]
+"""The batches of a day file by writer and number, and which of them each record came from."""
+
+
+def owners(table: pa.Table) -> Owners:
+    """Whose the records of an unpacked day file are."""
+    writer = table.column("writer").combine_chunks()
+    names = writer.dictionary.to_pylist()
+    numbers, at = np.unique(table.column("number").to_numpy(), return_inverse=True)
+    pairs, codes = np.unique(writer.indices.to_numpy() * np.int64(len(numbers)) + at, return_inverse=True)
+    return [(names[pair // len(numbers)], int(numbers[pair % len(numbers)])) for pair in pairs], codes
 
 
 def batches_in(content: bytes, place: str) -> set[tuple[str, int]]:
     """Which batches a day file holds, by writer and number."""
+    return set(owners(_read(content, place, ["writer", "number"]))[0])
+
+
+def _read(content: bytes, place: str, names: list[str]) -> pa.Table:
     try:
-        table = pq.read_table(io.BytesIO(content), columns=["writer", "number"])
-        pairs = table.group_by(["writer", "number"]).aggregate([])
-        writers = pc.cast(pairs.column("writer"), pa.string()).to_pylist()
-    except (pa.ArrowException, OSError, ValueError) as error:
+        table = pq.read_table(io.BytesIO(content), columns=names, read_dictionary=_DICTIONARIES)
+        wanted = {field.name: field.type for field in _COLUMNS}
+        for field in table.schema:
+            own = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+            if not (own == wanted[field.name] or pa.types.is_list(own)):
+                raise ValueError(f"{field.name} is {own}")
+        return table.select(names)
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise HistoryError(f"{place} is not a day file: {str(error).splitlines()[0]}") from error
-    return set(zip(writers, pairs.column("number").to_pylist(), strict=True))

@@ -20,9 +20,12 @@ from oreo_lakehouse.history.exactness import stored
 from oreo_lakehouse.history.icebergtext import read_iceberg_filters
 from oreo_lakehouse.history.plantext import read_plan_filters
 from oreo_lakehouse.history.record import QueryRecord
-from oreo_lakehouse.history.statements import MAX_LINE, Rejected
+from oreo_lakehouse.history.statements import MAX_EXPANSION, MAX_LINE, Rejected
 from oreo_lakehouse.predicates.tree import And, Predicate, Unknown
 from oreo_lakehouse.predicates.values import Kind
+
+MAX_EVENT = 4 * MAX_LINE
+"""Bytes in one event: a plan is long."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ def _printed(node: dict[str, Any]) -> tuple[str, str, tuple[str, ...]] | None:
     """A scan's table, its path and its printed filters."""
     name, metadata = str(node.get("nodeName", "")), node.get("metadata", {})
     if name.startswith("Scan parquet") and "DeltaFileIndex" in str(metadata.get("Location", "")):
-        path = re.search(r"\[(.+)\]$", str(metadata["Location"]))
+        path = re.search(r"\[(?:oreo skips [^:]*: )?(.+)\]$", str(metadata["Location"]))
         lists = tuple(str(metadata.get(key, "[]")) for key in ("DataFilters", "PartitionFilters", "PushedFilters"))
         return name.removeprefix("Scan parquet").strip(), path[1] if path else "", lists
     if name.startswith("BatchScan "):
@@ -164,8 +167,8 @@ def _events(path: Path, rejected: Rejected) -> Iterator[tuple[int, dict[str, Any
     for part in _parts(path):
         for raw in _lines(part):
             number += 1
-            if len(raw) > 4 * MAX_LINE:
-                rejected(number, f"an event longer than {4 * MAX_LINE:,} bytes")
+            if len(raw) > MAX_EVENT:
+                rejected(number, f"an event longer than {MAX_EVENT:,} bytes")
                 continue
             if b"SQL" not in raw and b"Start" not in raw and b"Update" not in raw:
                 continue  # tasks and stages: most of a log
@@ -195,12 +198,16 @@ def _lines(path: Path) -> Iterator[bytes]:
     try:
         with pa.OSFile(str(path)) as file:
             stream = pa.CompressedInputStream(file, kind) if kind else file
-            rest = b""
+            most = MAX_EXPANSION * file.size() + (1 << 20)
+            done, rest = 0, b""
             while chunk := stream.read(1 << 20):
+                done += len(chunk)
+                if kind and done > most:
+                    raise HistoryError(f"{path} grows to more than {MAX_EXPANSION} times its size; unpack it first")
+                if b"\n" not in chunk and len(rest) > MAX_EVENT:
+                    continue  # what is left of an event that is too long; it is rejected at its end
                 *whole, rest = (rest + chunk).split(b"\n")
                 yield from whole
-                if len(rest) > 64 * MAX_LINE:
-                    raise HistoryError(f"{path} has an event without an end")
             if rest.strip():
                 yield rest
     except (OSError, pa.ArrowException) as error:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from oreo_lakehouse.errors import HistoryError
+
 FIELDS: dict[str, dict[str, tuple[str, ...]]] = {
     "oreo": {
         name: (name,)
@@ -55,6 +57,17 @@ STATUSES = {
     **dict.fromkeys(("canceled", "cancelled"), "canceled"),
 }
 """What sources call the ways a query may end."""
+
+
+def check_format(fmt: str) -> None:
+    """Refuse a format that we do not know.
+
+    Raises:
+        HistoryError: the message lists those that we do.
+    """
+    known = ("auto", *FIELDS, "eventlog")
+    if fmt not in known:
+        raise HistoryError(f"no format {fmt!r}; known are {', '.join(known)}")
 
 
 def normalised(fields: Mapping[str, Any], fmt: str = "auto") -> dict[str, Any]:

@@ -32,6 +32,8 @@ def read_pushed(node: Any, types: Mapping[str, Any], depth: int = 0) -> Predicat
             return And(children) if kind == "and" else Or(children)
         case "not":
             return Not(read_pushed(item.get("child"), types, depth + 1))
+        case "redacted":
+            return Unknown(f"redacted: {item.get('term')} {item.get('value')}")
         case kind:
             try:
                 return _leaf(str(kind), item, types)

@@ -5,60 +5,29 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from oreo_lakehouse.errors import HistoryError
 from oreo_lakehouse.history.catalysttext import CatalystText, Question, better
 from oreo_lakehouse.history.eventlogs import LoggedScan, read_event_log, record_of
 from oreo_lakehouse.history.exactness import Exactness
+from oreo_lakehouse.history.importsummary import ImportSummary
 from oreo_lakehouse.history.names import TableNames
 from oreo_lakehouse.history.record import QueryRecord
 from oreo_lakehouse.history.redaction import redact
 from oreo_lakehouse.history.sqltext import NotAQuery, Schema, SqlText, TableScan
-from oreo_lakehouse.history.statements import Statement, read_statements
+from oreo_lakehouse.history.statements import Statement, proper, read_statements
 from oreo_lakehouse.history.store import HistoryStore
+from oreo_lakehouse.predicates.tree import TRUE
 
 BATCH = 10_000
 """Records in one batch of the store."""
 PLANNED = 500
 """Statements that the planner is given at a time."""
-MAX_FAULTS = 100
-"""Rejected lines that a summary names; all are counted."""
+DAY_US = 86_400_000_000
 
 Progress = Callable[[float], None]
-
-
-@dataclass
-class ImportSummary:
-    """What became of the statements that were read."""
-
-    read: int = 0
-    """Statements that the files hold, rejected ones included."""
-    imported: int = 0
-    """Scans of the table that were added to its history."""
-    relaxed: int = 0
-    """Of these, scans of which some condition was not understood."""
-    unknown: int = 0
-    """Of these, scans of which nothing was understood."""
-    reasons: Counter[str] = field(default_factory=lambda: Counter[str]())
-    """Why, by how often."""
-    other_tables: int = 0
-    """Statements that do not read this table."""
-    not_queries: int = 0
-    """DDL, DML, CALL: nothing to record."""
-    known_before: int = 0
-    """Scans that the history had already."""
-    rejected: int = 0
-    """Statements and lines that could not be read at all."""
-    faults: list[str] = field(default_factory=lambda: list[str]())
-    """The first of those, with file, line and reason."""
-
-    def reject(self, file: str, line: int, reason: str) -> None:
-        """Count a line that could not be read."""
-        self.rejected += 1
-        if len(self.faults) < MAX_FAULTS:
-            self.faults.append(f"{file}, line {line}: {reason}")
 
 
 def import_history(
@@ -73,6 +42,7 @@ def import_history(
     keep_sql: bool = False,
     redacted: Collection[str] = (),
     planner: CatalystText | None = None,
+    planner_first: bool = False,
 ) -> ImportSummary:
     """Add what these files say about a table to its history. Doing it twice adds nothing twice.
 
@@ -87,14 +57,15 @@ def import_history(
         time_zone: of the sessions, where a statement does not say; without it, times are known only roughly.
         keep_sql: store the statements themselves too. Their literals may be personal data.
         redacted: columns whose literals must not be stored: only that they were filtered, and by what operator.
-        planner: asked about Spark SQL that was not understood exactly.
+        planner: asked about Spark SQL that was not understood exactly, and about what is read through views.
+        planner_first: ask it about all Spark SQL.
 
     Raises:
         HistoryError: a file cannot be read.
         StoreError: the history cannot be written.
     """
     paths = [str(file) for file in files]
-    run = _Import(history, list(table_names), schema, dialect, time_zone, keep_sql, redacted, planner)
+    run = _Import(history, list(table_names), schema, dialect, time_zone, keep_sql, redacted, planner, planner_first)
     for number, path in enumerate(paths):
         run.repeats.clear()
         if fmt == "eventlog" or Path(path).is_dir():
@@ -111,6 +82,21 @@ def import_history(
     return run.summary
 
 
+UNSEEN = TableScan(TRUE, Exactness.UNKNOWN, ("a view whose text is not understood",), ())
+_SPARK = ("spark", "databricks")
+"""Dialects that Spark's planner speaks."""
+
+
+class _Unclear(NamedTuple):
+    """A statement that the planner is to be asked about."""
+
+    statement: Statement
+    query_id: str
+    zone: str | None
+    scans: list[TableScan]
+    through_view: bool
+
+
 class _Import:
     """One run of `import_history`, whose arguments these are."""
 
@@ -124,6 +110,7 @@ class _Import:
         keep_sql: bool,
         redacted: Collection[str],
         planner: CatalystText | None,
+        planner_first: bool,
     ) -> None:
         self.summary = ImportSummary()
         self._history = history
@@ -135,9 +122,12 @@ class _Import:
         self._keep_sql = keep_sql
         self._redacted = redacted
         self._planner = planner
-        self._unclear: list[tuple[Statement, str, str | None, list[TableScan]]] = []
+        self._planner_first = planner_first
+        self._unclear: list[_Unclear] = []
         self._readers: dict[str, SqlText] = {}
         self._seen = history.record_keys()
+        if dialect:
+            self._reader(dialect)  # a slip of the user's own is told at once
         self.repeats: Counter[str] = Counter()
         self._pending: list[QueryRecord] = []
 
@@ -152,17 +142,19 @@ class _Import:
         zone = statement.time_zone or self._time_zone
         try:
             reader = self._reader(self._dialect or statement.dialect or "spark")
-            scans = reader.scans(statement.text, zone, statement.time_us, statement.namespace)
+            scans, others = reader.read(statement.text, zone, statement.time_us, statement.namespace)
         except NotAQuery:
             summary.not_queries += 1
             return
         except HistoryError as error:
             summary.reject(path, statement.line, str(error))
             return
-        summary.other_tables += not scans
-        unclear = any(scan.exactness is not Exactness.EXACT for scan in scans)
-        if unclear and self._planner is not None and reader.dialect == "spark":
-            self._unclear.append((statement, query_id, zone, scans))
+        planner = self._planner if reader.dialect in _SPARK else None
+        through_view = planner is not None and any(planner.reaches(name, statement.namespace) for name in others)
+        unclear = self._planner_first or any(scan.exactness is not Exactness.EXACT for scan in scans)
+        summary.other_tables += not scans and not through_view
+        if planner is not None and (through_view or (scans and unclear)):
+            self._unclear.append(_Unclear(statement, query_id, zone, scans, through_view))
             if len(self._unclear) >= PLANNED:
                 self._plan()
         else:
@@ -179,9 +171,12 @@ class _Import:
     def _plan(self) -> None:
         """Ask the planner about what was not understood exactly."""
         if self._planner is not None and self._unclear:
-            answers = self._planner.read([Question(s.text, zone, s.namespace) for s, _, zone, _ in self._unclear])
-            for (statement, query_id, zone, scans), answer in zip(self._unclear, answers, strict=True):
-                self._keep(statement, query_id, zone, better(scans, answer))
+            questions = [Question(item.statement.text, item.zone, item.statement.namespace) for item in self._unclear]
+            for item, answer in zip(self._unclear, self._planner.read(questions), strict=True):
+                found = better(item.scans, answer)
+                if item.through_view:  # only the planner sees those scans
+                    found = [*item.scans, UNSEEN] if answer is None else answer
+                self._keep(item.statement, item.query_id, item.zone, found)
             self._unclear.clear()
 
     def _keep(self, statement: Statement, query_id: str, zone: str | None, scans: list[TableScan]) -> None:
@@ -207,10 +202,13 @@ class _Import:
         self._write()
 
     def _write(self) -> None:
-        if self._pending:
-            content = "\n".join(record.key for record in self._pending).encode("utf-8", "surrogatepass")
-            self._history.append_once(f"import_{hashlib.sha256(content).hexdigest()[:32]}", self._pending)
-            self._pending.clear()
+        days: dict[int, list[QueryRecord]] = {}
+        for record in self._pending:  # a batch a day: retention drops whole days
+            days.setdefault(record.time_us // DAY_US, []).append(record)
+        for records in days.values():
+            content = "\n".join(record.key for record in records).encode()
+            self._history.append_once(f"import_{hashlib.sha256(content).hexdigest()[:32]}", records)
+        self._pending.clear()
 
     def _reader(self, dialect: str) -> SqlText:
         if dialect not in self._readers:
@@ -235,7 +233,7 @@ class _Import:
             duration_ms=statement.duration_ms,
             columns=scan.columns,
             sql_hash=hashlib.sha256(statement.text.encode("utf-8", "surrogatepass")).hexdigest()[:16],
-            sql=statement.text if self._keep_sql else None,
+            sql=proper(statement.text) if self._keep_sql else None,
         )
 
 

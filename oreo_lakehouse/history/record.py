@@ -1,22 +1,21 @@
 """One record per table scan: what a query asked of one table, when, and how well we understood it.
 
 A record is one line of JSON in the store. Fields that a newer version adds are ignored by an older reader; a field that
-is missing or of the wrong type makes the line malformed, which is an error with its place, never a guess. Live capture
-writes a scan's filters as Spark's planner had them; they become a stored predicate when they are read.
+is missing or of the wrong type makes the line malformed, which is an error with its place, never a guess. What the scan
+asks is JSON inside texts, so that all lines have the same few columns and Arrow reads them (`querycolumns.py`): a
+`template` and its `literals` or, from live capture, `planned`, the filters as Spark's planner had them.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from typing import Any, cast
 
 from oreo_lakehouse.errors import HistoryError, StoreError
 from oreo_lakehouse.history.catalyst import read_filters
 from oreo_lakehouse.history.exactness import Exactness, stored
-from oreo_lakehouse.predicates.jsonform import from_json, to_json
+from oreo_lakehouse.history.templates import Template, split
 from oreo_lakehouse.predicates.tree import Predicate
 
 
@@ -53,6 +52,9 @@ class QueryRecord:
     files_read: int | None = None
     files_total: int | None = None
     bytes_read: int | None = None
+    files_pruned: int | None = None
+    """Files that our own pruning left out beyond those that the engine skipped; None where pruning was not on."""
+    rows_pruned: int | None = None
     sql_hash: str | None = None
     sql: str | None = None
     """The statement itself, only where the user asked to keep it: literals are personal data."""
@@ -65,7 +67,7 @@ class QueryRecord:
     def to_line(self) -> str:
         """The record as one line of JSON, without what is not known."""
         document = {name: value for name in _TYPES if (value := getattr(self, name)) not in (None, (), "")}
-        document["predicate"] = to_json(self.predicate)
+        document["template"], document["literals"] = split(self.predicate)
         return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
@@ -87,24 +89,38 @@ class QueryRecord:
         if not isinstance(document, dict):
             raise HistoryError(f"{place} is not a JSON object")
         known: dict[str, Any] = {}
-        for name, value in cast("dict[str, Any]", document).items():
-            if name == "predicate":
-                try:
-                    known[name] = from_json(value)
-                except (StoreError, RecursionError) as error:
-                    raise HistoryError(f"{place}: {error}") from error
-            elif name in _TYPES and value is not None:
+        fields_ = cast("dict[str, Any]", document)
+        for name, value in fields_.items():
+            if name in _TYPES and value is not None:
                 known[name] = _checked(name, value, place)
-        if "filters" in document and "predicate" not in known:  # as live capture writes it
+        template, literals, planned = (fields_.get(name) for name in ("template", "literals", "planned"))
+        if isinstance(template, str) and isinstance(literals, str):
             try:
-                predicate, exactness, reasons = stored(read_filters(cast("dict[str, Any]", document)))
-            except (ValueError, RecursionError) as error:
+                known["predicate"] = Template(template).predicate(literals)
+            except StoreError as error:
                 raise HistoryError(f"{place}: {error}") from error
-            known |= {"predicate": predicate, "exactness": exactness, "reasons": reasons}
+        elif isinstance(planned, str):
+            known |= planned_fields(planned, place)
         missing = _REQUIRED - known.keys()
         if missing:
             raise HistoryError(f"{place} lacks {', '.join(sorted(missing))}")
         return cls(**known)
+
+
+def planned_fields(text: str, place: str = "record") -> dict[str, Any]:
+    """The fields of a record that follow from what Spark planned.
+
+    Raises:
+        HistoryError: the text is malformed; the message names `place`.
+    """
+    try:
+        document = json.loads(text)
+        if not isinstance(document, dict):
+            raise ValueError("what was planned is not a JSON object")
+        predicate, exactness, reasons = stored(read_filters(cast("dict[str, Any]", document)))
+    except (ValueError, RecursionError) as error:
+        raise HistoryError(f"{place}: {error}") from error
+    return {"predicate": predicate, "exactness": exactness, "reasons": reasons}
 
 
 _TYPES: dict[str, type] = {
@@ -113,28 +129,20 @@ _TYPES: dict[str, type] = {
     if f.name != "predicate"
 }
 _REQUIRED = {f.name for f in fields(QueryRecord)[:8]}
-_REPEATED = {"source", "status", "table_uuid", "table_name", "time_zone"}
-"""Texts that most records of a table share: kept once, a million records take half the memory."""
 
 
 def _checked(name: str, value: Any, place: str) -> Any:
     wanted = _TYPES[name]
-    if type(value) is wanted:
-        if name == "exactness":
-            if value in _EXACTNESSES:
-                return _EXACTNESSES[value]
-        else:
-            return sys.intern(value) if name in _REPEATED else value
-    elif wanted is tuple and isinstance(value, list):
+    if wanted is tuple and isinstance(value, list):
         items = tuple(cast("list[Any]", value))
         if all(isinstance(item, str) for item in items):
-            return _shared(items)
+            return items
+    elif name == "exactness":
+        if value in _EXACTNESSES:
+            return _EXACTNESSES[value]
+    elif type(value) is wanted and (wanted is not int or -(1 << 63) <= value < 1 << 63):
+        return value
     raise HistoryError(f"{place}: {name} cannot be {value!r}")
 
 
 _EXACTNESSES = {exactness.value: exactness for exactness in Exactness}
-
-
-@lru_cache(maxsize=10_000)
-def _shared(items: tuple[str, ...]) -> tuple[str, ...]:
-    return items

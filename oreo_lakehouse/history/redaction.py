@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+import pyarrow as pa
+
 from oreo_lakehouse.history.exactness import stored
+from oreo_lakehouse.history.querybatch import QueryBatch
+from oreo_lakehouse.history.querycolumns import SCHEMA, Rows, Templates, table_of_records
 from oreo_lakehouse.history.record import QueryRecord
 from oreo_lakehouse.predicates.tree import And, Compare, In, Like, Or, Predicate, Unknown
 
@@ -29,6 +33,23 @@ def redact(record: QueryRecord, columns: Collection[str]) -> QueryRecord:
         exactness = record.exactness
     every = tuple(dict.fromkeys((*record.reasons, *reasons)))
     return replace(record, predicate=predicate, exactness=exactness, reasons=every, sql=None)
+
+
+def redact_rows(rows: Rows, templates: Templates, columns: Collection[str], keep_sql: bool) -> tuple[Rows, Templates]:
+    """The same for many records; `keep_sql` says whether statements may stay."""
+    table = rows.table
+    if not keep_sql:
+        at = table.schema.get_field_index("sql")
+        table = table.set_column(at, SCHEMA.field("sql"), pa.nulls(len(table), pa.string()))
+    if not columns:
+        return Rows(table, rows.codes), templates
+    clean = [redact(record, columns) for record in QueryBatch(table, templates.all, rows.codes)]
+    fresh = Templates()
+    done = fresh.rows(table_of_records(clean), "a record")
+    for name in table.column_names:
+        if name not in done.table.column_names:
+            done = Rows(done.table.append_column(name, table.column(name)), done.codes)
+    return done, fresh
 
 
 def _without(predicate: Predicate, hidden: Collection[str]) -> Predicate:

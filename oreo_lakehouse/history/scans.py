@@ -39,6 +39,8 @@ class ScanFinder:
         self._columns = tuple(columns)
         self._relations = 0
         self.scans: list[Scan] = []
+        self.others: set[tuple[str, ...]] = set()
+        """The names of tables and views that are not the table."""
 
     def query(self, node: exp.Expr, ctes: Ctes, alone: bool = True) -> Relation:
         """Read a query: its output, and (in `scans`) the scans that it makes.
@@ -98,6 +100,7 @@ class ScanFinder:
         if len(parts) == 1 and parts[0] in ctes:
             return self._cte(parts, ctes[parts[0]])
         if not self._is_table(node):
+            self.others.add(tuple(part.name for part in node.parts))
             return Relation({}, True, [], parts)
         scan = Scan()
         self.scans.append(scan)

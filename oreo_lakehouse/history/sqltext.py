@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -61,6 +61,14 @@ class TableScan:
     """Of the table, that the query reads."""
 
 
+class Reading(NamedTuple):
+    """What a statement reads."""
+
+    scans: list[TableScan]
+    others: set[tuple[str, ...]]
+    """The names, part by part, of other tables and views."""
+
+
 class SqlText:
     """Reads statements for one table.
 
@@ -92,15 +100,19 @@ class SqlText:
         self._shapes = Shapes(known)
         self._clocks: dict[str | None, Clock] = {}
 
-    def scans(
+    def scans(self, *arguments: Any, **options: Any) -> list[TableScan]:
+        """The statement's scans of the table; `read` has the arguments and the errors."""
+        return self.read(*arguments, **options).scans
+
+    def read(
         self,
         text: str,
         time_zone: str | None = None,
         now_us: int | None = None,
         namespace: tuple[str, ...] = (),
         cached: bool = True,
-    ) -> list[TableScan]:
-        """The statement's scans of the table; none if it reads other tables only.
+    ) -> Reading:
+        """The statement's scans of the table, none if it reads other tables only, and the names of those.
 
         Args:
             text: one statement.
@@ -121,8 +133,9 @@ class SqlText:
             if namespace not in parsed.derived:
                 finder = ScanFinder(lambda table: self._names.match(table, namespace), self._schema)
                 finder.query(_query(parsed.tree), {})
-                parsed.derived[namespace] = finder.scans
-            return [self._scan(scan, session) for scan in parsed.derived[namespace]]
+                parsed.derived[namespace] = finder
+            found: ScanFinder = parsed.derived[namespace]
+            return Reading([self._scan(scan, session) for scan in found.scans], found.others)
         except RecursionError:
             raise HistoryError("the statement is nested too deeply") from None
 

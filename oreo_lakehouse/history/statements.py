@@ -182,6 +182,11 @@ def _csv(lines: Iterator[tuple[int, str, float]], fault: Rejected) -> _Rows:
 def _parquet(file: BinaryIO) -> _Rows:
     known = {path[0] for fields in FIELDS.values() for path in fields.values()}
     names = [name for name in pq.ParquetFile(file).schema_arrow.names if name.lower() in known]
+    plain = pq.ParquetFile(file).metadata
+    grown = sum(plain.row_group(group).total_byte_size for group in range(plain.num_row_groups))
+    size = file.seek(0, io.SEEK_END)
+    if grown > MAX_EXPANSION * size + (1 << 20):
+        raise HistoryError(f"the Parquet file grows to more than {MAX_EXPANSION} times its size")
     table = pq.ParquetFile(file, read_dictionary=names)  # one large text repeated a million times stays one text
     total = max(table.metadata.num_rows, 1)
     row = 0
@@ -205,14 +210,19 @@ def _statement(line: int, fields: Mapping[str, Any], progress: float) -> Stateme
         line,
         text,
         parse_time(fields["start_time"]),
-        str(fields.get("query_id") or ""),
-        STATUSES.get(status, status[:40]),
+        proper(str(fields.get("query_id") or "")),
+        STATUSES.get(status, proper(status[:40])),
         _whole(duration),
         tuple(str(fields[name]) for name in ("catalog", "schema") if fields.get(name)),
         fields["time_zone"] if isinstance(fields.get("time_zone"), str) else None,
         fields["dialect"] if isinstance(fields.get("dialect"), str) else None,
         progress,
     )
+
+
+def proper(text: str) -> str:
+    """The text with halves of surrogate pairs, which JSON lets through, written out: no file can hold them."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _whole(value: object) -> int | None:

@@ -11,18 +11,20 @@ the cursor knows which day files it has read, too. Writers whose batches are gon
 
 from __future__ import annotations
 
-import gc
 import logging
 import re
 import threading
 import time
 import uuid
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, cast
 
+import numpy as np
+
 from oreo_lakehouse.errors import HistoryError, StoreError
-from oreo_lakehouse.history.dayfiles import Line, unpack
+from oreo_lakehouse.history.dayfiles import Owners, owners, unpack
+from oreo_lakehouse.history.querybatch import QueryBatch
+from oreo_lakehouse.history.querycolumns import Rows, Templates, records_of_lines, table_of_lines
 from oreo_lakehouse.history.record import QueryRecord
 from oreo_lakehouse.store import Store
 
@@ -30,6 +32,8 @@ Cursor: TypeAlias = dict[str, Any]
 """How far somebody has read; plain JSON. `{}` is the beginning."""
 
 DAY_NS = 86_400_000_000_000
+TOGETHER = 8 << 20
+"""Bytes of batches that are parsed at a time."""
 KEPT_DAYS = 7
 """For so long a cursor remembers a writer whose batches are gone: no compaction is that slow."""
 
@@ -44,6 +48,13 @@ class Batch(NamedTuple):
     writer: str
     number: int
     file: str
+
+
+class Content(NamedTuple):
+    """What some batches hold."""
+
+    batches: list[Batch]
+    rows: Rows
 
 
 class HistoryStore:
@@ -88,7 +99,7 @@ class HistoryStore:
         start = min(max(min(r.time_us for r in records), 0), 10**16 - 1)
         return self.store.create(f"{self.folder}/{start:016d}-{writer}-000000.jsonl", _lines(records))
 
-    def read_since(self, cursor: Mapping[str, Any]) -> tuple[list[QueryRecord], Cursor]:
+    def read_since(self, cursor: Mapping[str, Any]) -> tuple[QueryBatch, Cursor]:
         """The records not yet read under this cursor, by time, and the cursor that follows them.
 
         A batch that cannot be read is set aside, named in the log and by `set_aside`, and counts as read.
@@ -99,43 +110,40 @@ class HistoryStore:
         """
         while True:
             try:
-                with _without_collector():
-                    return self._read_since(*_parts(cursor))
-            except _Moved:  # compaction took a batch from under us: look again
+                return self._read_since(*_parts(cursor))
+            except Moved:  # compaction took a batch from under us: look again
                 continue
 
-    def _read_since(self, read: dict[str, list[int]], days: set[str]) -> tuple[list[QueryRecord], Cursor]:
+    def _read_since(self, read: dict[str, list[int]], days: set[str]) -> tuple[QueryBatch, Cursor]:
         # batches before day files: what compaction moves in between is then seen twice, not missed
         found = self._batches(read)
         today = time.time_ns() // DAY_NS
         following = {writer: [number, seen] for writer, (number, seen) in read.items() if seen > today - KEPT_DAYS}
-        unique: dict[str, QueryRecord] = {}
-        own: set[tuple[str, int]] = set()
+        templates = Templates()
         for batch in found:
             start = read.get(batch.writer, [0])[0]
             following[batch.writer] = [max(start, following.get(batch.writer, [0])[0], batch.number + 1), today]
-            if batch.number >= start:
-                own.add((batch.writer, batch.number))
-                records = self.batch_records(batch)
-                if records is None:
-                    raise _Moved
-                for record in records:
-                    unique.setdefault(record.key, record)
+        fresh = [batch for batch in found if batch.number >= read.get(batch.writer, [0])[0]]
+        newest = [content.rows for content in self.contents(fresh, templates)]
+        parts: list[Rows] = []
+        own = {(batch.writer, batch.number) for batch in fresh}
         listed = [entry.name for entry in self.store.entries(f"{self.folder}/days")]
         for name in listed:
-            if name not in days:
-                for writer, number, line in self._day(name):
-                    if number >= read.get(writer, [0])[0] and (writer, number) not in own:
-                        record = QueryRecord.from_line(line, f"a record of {self.folder}/days/{name}")
-                        unique.setdefault(record.key, record)
+            day = None if name in days else self._day(name, templates)
+            if day is not None:
+                (batches, codes), rows = day
+                new = [number >= read.get(writer, [0])[0] and (writer, number) not in own for writer, number in batches]
+                parts.append(rows.where(np.array(new, bool)[codes]))
+                for writer, number in batches:
                     known = following.get(writer, [0, today])
                     following[writer] = [max(known[0], number + 1), today]
-        ordered = sorted(unique.values(), key=lambda record: (record.time_us, record.query_id, record.scan))
-        return ordered, {"writers": following, "days": sorted({*listed})}
+        parts += newest  # days first: that is nearly their order in time
+        del newest
+        return QueryBatch.joined(parts, templates), {"writers": following, "days": sorted({*listed})}
 
     def record_keys(self) -> set[str]:
         """The keys of all records."""
-        return {record.key for record in self.read_since({})[0]}
+        return set(self.read_since({})[0].keys())
 
     def set_aside(self) -> list[str]:
         """Paths, within the store, of batches that could not be read and were moved out of the way."""
@@ -146,32 +154,50 @@ class HistoryStore:
         names = (_NAME.fullmatch(entry.name) for entry in self.store.entries(self.folder))
         return [Batch(int(name[1]), name[2], int(name[3]), name[0]) for name in names if name]
 
-    def batch_records(self, batch: Batch) -> list[QueryRecord] | None:
-        """A batch's records; [] if it cannot be read (and is set aside), None if it is gone."""
-        path = f"{self.folder}/{batch.file}"
-        content = self.store.read(path)
-        if content is None:
-            return None
-        try:
-            return [
-                QueryRecord.from_line(line, f"line {number} of {path}")
-                for number, line in enumerate(content.split(b"\n"), 1)
-                if line
-            ]
-        except HistoryError as error:
-            self._set_aside(path, batch.file, content, error)
-            return []
+    def contents(self, batches: Iterable[Batch], templates: Templates, together: int = TOGETHER) -> Iterator[Content]:
+        """What batches hold, those of about `together` bytes at a time; one that cannot be read is set aside.
 
-    def _day(self, name: str) -> Iterable[Line]:
+        Raises:
+            Moved: a batch is gone.
+        """
+        given: list[tuple[Batch, bytes]] = []
+        for batch in batches:
+            content = self.store.read(f"{self.folder}/{batch.file}")
+            if content is None:
+                raise Moved
+            given.append((batch, content))
+            if sum(len(item[1]) for item in given) >= together:
+                yield from self._content(given, templates)
+                given = []
+        if given:
+            yield from self._content(given, templates)
+
+    def _content(self, given: list[tuple[Batch, bytes]], templates: Templates) -> Iterator[Content]:
+        path = f"{self.folder}/{given[0][0].file}"
+        try:
+            try:
+                table = table_of_lines(b"\n".join([content for _, content in given]), path)
+                yield Content([batch for batch, _ in given], templates.rows(table, path))
+            except HistoryError:
+                if len(given) == 1:
+                    records_of_lines(given[0][1], path)  # names the line
+                    raise
+                for item in given:  # one of them is at fault
+                    yield from self._content([item], templates)
+        except HistoryError as error:
+            self._set_aside(path, given[0][0].file, given[0][1], error)
+
+    def _day(self, name: str, templates: Templates) -> tuple[Owners, Rows] | None:
         path = f"{self.folder}/days/{name}"
         content = self.store.read(path)
         if content is None:  # retention was faster than we
-            return []
+            return None
         try:
-            return list(unpack(content, path))
+            table = unpack(content, path)
+            return owners(table), templates.rows(table.drop_columns(["writer", "number"]), path)
         except HistoryError as error:
             self._set_aside(path, name, content, error)
-            return []
+            return None
 
     def _set_aside(self, path: str, name: str, content: bytes, error: HistoryError) -> None:
         aside = f"{self.folder}/unreadable/{name}"
@@ -186,18 +212,6 @@ class HistoryStore:
         if _gaps(found, read):
             found = sorted({*found, *self.batches()})
         return found
-
-
-@contextmanager
-def _without_collector() -> Generator[None]:
-    """Python's cycle collector off: it would walk millions of new records again and again, and none has a cycle."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _lines(records: Iterable[QueryRecord]) -> bytes:
@@ -230,5 +244,5 @@ def _parts(cursor: Mapping[str, Any]) -> tuple[dict[str, list[int]], set[str]]:
     raise HistoryError(f"not a history cursor: {str(dict(cursor))[:80]}")
 
 
-class _Moved(Exception):  # noqa: N818 - a signal within this module
+class Moved(Exception):  # noqa: N818 - a signal, no error
     """A batch that was listed is gone."""

@@ -8,7 +8,10 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from oreo_lakehouse.history.record import QueryRecord
+import numpy as np
+import pyarrow as pa
+
+from oreo_lakehouse.history.querybatch import QueryBatch
 from oreo_lakehouse.history.store import HistoryStore
 from oreo_lakehouse.predicates.columns import columns_of
 from oreo_lakehouse.predicates.tree import (
@@ -66,24 +69,33 @@ class HistorySummary:
 
 def summarise(history: HistoryStore) -> HistorySummary:
     """Look at all records of a table."""
-    records, _ = history.read_since({})
-    shapes = [shape(record.predicate) for record in records]
+    batch, _ = history.read_since({})
+    often = np.bincount(batch.codes, minlength=len(batch.templates)).tolist()
+    shapes, columns = Counter[str](), Counter[str]()
+    for template, count in zip(batch.templates, often, strict=True):
+        shapes[shape(template.example)] += count
+        columns.update(dict.fromkeys(sorted(columns_of(template.example)), count))
+    reasons = batch.table.column("reasons").combine_chunks().flatten()
     return HistorySummary(
-        scans=len(records),
-        queries=len({record.query_id for record in records}),
-        first=_iso(records[0]) if records else "",
-        last=_iso(records[-1]) if records else "",
-        sources=dict(Counter(record.source for record in records).most_common()),
-        exactness=dict(Counter(record.exactness.value for record in records).most_common()),
-        statuses=dict(Counter(record.status for record in records).most_common()),
-        columns=dict(Counter(c for r in records for c in sorted(columns_of(r.predicate))).most_common(TOP)),
-        reasons=dict(Counter(reason for r in records for reason in r.reasons).most_common(TOP)),
-        templates=tuple(
-            Template(text, count, _over_time(records, shapes, text)) for text, count in Counter(shapes).most_common(TOP)
-        ),
+        scans=len(batch),
+        queries=len(batch.table.column("query_id").unique()),
+        first=_iso(batch.times[0]) if batch else "",
+        last=_iso(batch.times[-1]) if batch else "",
+        sources=_counts(batch.table.column("source")),
+        exactness=_counts(batch.table.column("exactness")),
+        statuses=_counts(batch.table.column("status")),
+        columns=dict(columns.most_common(TOP)),
+        reasons=dict(list(_counts(reasons).items())[:TOP]),
+        templates=tuple(Template(text, count, _over_time(batch, text)) for text, count in shapes.most_common(TOP)),
         dropped=_dropped(history),
         unreadable=tuple(history.set_aside()),
     )
+
+
+def _counts(column: pa.ChunkedArray | pa.Array) -> dict[str, int]:
+    """How often each text occurs, the most frequent first."""
+    found = [(item["values"], item["counts"]) for item in column.value_counts().to_pylist()]
+    return dict(sorted(found, key=lambda pair: -pair[1]))
 
 
 def shape(predicate: Predicate) -> str:
@@ -114,13 +126,12 @@ def shape(predicate: Predicate) -> str:
             raise TypeError(f"{type(predicate).__name__} is not part of a stored predicate; relax it first")
 
 
-def _over_time(records: list[QueryRecord], shapes: list[str], text: str) -> tuple[int, ...]:
-    start, end = records[0].time_us, records[-1].time_us + 1
-    counts = [0] * PERIODS
-    for record, own in zip(records, shapes, strict=True):
-        if own == text:
-            counts[(record.time_us - start) * PERIODS // (end - start)] += 1
-    return tuple(counts)
+def _over_time(batch: QueryBatch, text: str) -> tuple[int, ...]:
+    """How many queries of a shape fall in each of equal periods."""
+    start, end = int(batch.times[0]), int(batch.times[-1]) + 1
+    own = np.array([shape(template.example) == text for template in batch.templates], bool)[batch.codes]
+    periods = (batch.times[own] - start) / (end - start) * PERIODS
+    return tuple(np.bincount(np.minimum(periods.astype(np.int64), PERIODS - 1), minlength=PERIODS).tolist())
 
 
 def _dropped(history: HistoryStore) -> int:
@@ -135,5 +146,5 @@ def _dropped(history: HistoryStore) -> int:
     return sum(last.values())
 
 
-def _iso(record: QueryRecord) -> str:
-    return datetime.fromtimestamp(record.time_us / 1e6, UTC).isoformat(timespec="seconds")
+def _iso(time_us: int) -> str:
+    return datetime.fromtimestamp(int(time_us) / 1e6, UTC).isoformat(timespec="seconds")

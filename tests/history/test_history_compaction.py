@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,12 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oreo_lakehouse.config import HistorySettings
 from oreo_lakehouse.errors import StoreError
-from oreo_lakehouse.history.compaction import Compacted, compact, retain
+from oreo_lakehouse.history.compaction import Compacted, Tended, compact, retain, tend
 from oreo_lakehouse.history.exactness import Exactness
 from oreo_lakehouse.history.record import QueryRecord
 from oreo_lakehouse.history.store import HistoryStore
-from oreo_lakehouse.predicates.tree import Compare, Op
+from oreo_lakehouse.predicates.tree import And, Compare, Op
 from oreo_lakehouse.predicates.values import Kind
 from oreo_lakehouse.store import LocalStore
 
@@ -118,7 +120,7 @@ def test_retention_drops_the_oldest_days_first(tmp_path: Path) -> None:
         old = record(f"age{age}")
         history.append_once(
             f"import_{age}",
-            [QueryRecord(**{f: getattr(old, f) for f in old.__slots__} | {"time_us": LATER - age * day})],
+            [replace(old, time_us=LATER - age * day)],
         )
     compact(history, LATER)
     assert retain(history, now_us=LATER) == 0
@@ -127,6 +129,47 @@ def test_retention_drops_the_oldest_days_first(tmp_path: Path) -> None:
     sizes = [entry.size for entry in store.entries("u/history/days")]
     assert retain(history, size=sum(sizes[1:]), now_us=LATER) == 1
     assert {key.split("#")[0] for key in history.record_keys()} == {"age10", "age5"}
+
+
+def test_tending_packs_and_drops_as_the_settings_say_and_is_cheap_when_there_is_nothing_to_do(tmp_path: Path) -> None:
+    class Counting(LocalStore):
+        calls = 0
+
+        def read(self, path: str) -> bytes | None:
+            self.calls += 1
+            return super().read(path)
+
+    store = Counting(str(tmp_path))
+    history = HistoryStore(store, "u")
+    day = 86_400_000_000
+    for age in (20, 10, 5):
+        for part in range(2):
+            history.append_once(f"w{age}x{part}", [replace(record(f"a{age}-{part}"), time_us=LATER - age * day)])
+    done = tend(history, HistorySettings(keep_days=15), LATER)
+    assert done == Tended(Compacted(batches=6, records=6, files=3), dropped=1)
+    assert {key[:3] for key in history.record_keys()} == {"a10", "a5-"}
+    store.calls = 0
+    assert tend(history, HistorySettings(keep_days=15), LATER) == Tended(Compacted(), 0)
+    assert store.calls == 0
+    [_, newest] = [entry.size for entry in store.entries("u/history/days")]
+    assert tend(history, HistorySettings(keep_days=0, keep_bytes=str(newest)), LATER).dropped == 1
+    assert {key[:3] for key in history.record_keys()} == {"a5-"}
+    assert tend(history, HistorySettings(keep_days=0, keep_bytes=""), LATER).dropped == 0
+
+
+def test_packing_leaves_out_what_must_not_be_kept_any_more(tmp_path: Path) -> None:
+    history = HistoryStore(LocalStore(str(tmp_path)), "u")
+    secret = And((Compare("a", Op.LT, Kind.INTEGER, 7), Compare("email", Op.EQ, Kind.STRING, "x@y.z")))
+    history.append([replace(record("q"), predicate=secret, sql="SELECT 'x@y.z'"), record("r")])
+    tend(history, HistorySettings(redact=("Email",), store_sql=True), LATER)
+    redacted, plain = history.read_since({})[0]
+    assert (redacted.predicate, redacted.exactness) == (Compare("a", Op.LT, Kind.INTEGER, 7), Exactness.RELAXED)
+    assert (redacted.reasons, redacted.sql) == (("redacted: email =",), None)
+    assert plain == record("r")
+    history.append([replace(record("s"), sql="SELECT 1")])
+    tend(history, HistorySettings(), LATER)
+    assert [r.sql for r in history.read_since({})[0]] == [None] * 3
+    assert history.batches() == []
 
 
 def test_a_corrupt_day_file_is_set_aside(tmp_path: Path) -> None:
@@ -158,7 +201,8 @@ def compact_forever(root: str) -> None:
 
 
 def test_many_processes_and_kills_lose_and_repeat_nothing(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")  # ten processes that import once
+    context.set_forkserver_preload(["oreo_lakehouse.history.compaction"])
     root = str(tmp_path)
     writers = [context.Process(target=write_forever, args=(root, seed, 8)) for seed in range(6)]
     doomed = [context.Process(target=write_forever, args=(root, 100 + seed, 10_000)) for seed in range(2)]

@@ -79,7 +79,10 @@ GOOD = json.loads(
         (json.dumps(GOOD | {"scan": True}), "scan cannot be True"),
         (json.dumps(GOOD | {"columns": ["a", 1]}), "columns cannot be"),
         (json.dumps(GOOD | {"exactness": "perfect"}), "exactness cannot be 'perfect'"),
-        (json.dumps(GOOD | {"predicate": {"not": []}}), "malformed predicate"),
+        (json.dumps(GOOD | {"template": '{"not": []}'}), "malformed predicate"),
+        (json.dumps(GOOD | {"template": {"constant": True}}), "lacks predicate"),
+        (json.dumps(GOOD | {"duration_ms": 1 << 63}), "duration_ms cannot be"),
+        (json.dumps({**GOOD, "template": None, "planned": "[]"}), "not a JSON object"),
     ],
 )
 def test_a_malformed_line_is_an_error_that_names_its_place(line: str, fault: str) -> None:

@@ -15,6 +15,7 @@ from history_reference import evaluate
 from pyspark.errors import PySparkException
 
 from oreo_lakehouse.history.exactness import Exactness
+from oreo_lakehouse.history.sparktypes import text_kinds
 from oreo_lakehouse.history.sqltext import SqlText
 from oreo_lakehouse.predicates.tree import TRUE
 from oreo_lakehouse.predicates.values import encode, kind_of
@@ -29,6 +30,7 @@ VALUES: dict[str, list[str]] = {
     "l BIGINT": ["-1", "0", "1", "2", "5", "6", "16777217", "9007199254740993"],
     "f FLOAT": ["-0.0", "0.1", "1.5", "5", "16777216", "'NaN'", "'Infinity'", "2"],
     "g DOUBLE": ["0.0", "0.1", "1.5", "5", "16777217", "'NaN'", "'-Infinity'", "5.1"],
+    "h DECIMAL(38,0)": ["-6", "0", "5", "6", "100", "9" * 38],
     "m DECIMAL(10,2)": ["-0.01", "0.05", "0.06", "0.07", "1.5", "5", "5.55", "100"],
     "s STRING": ["''", "'a'", "'ab'", "'A'", "'ü'", "'a%b'", "'5'", "'2024-05-01'"],
     "d DATE": [f"'{d}'" for d in ("1969-12-31", "2023-12-31", "2024-01-01", "2024-03-10", "2024-05-01", "2024-05-02")],
@@ -134,7 +136,7 @@ def test_the_stored_predicate_holds_wherever_spark_says_that_the_condition_does(
     session.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
     rows = session.sql(f"SELECT * FROM {table(random)}")
     arrow = rows.toArrow()
-    schema = {field.name: kind_of(field.type) for field in arrow.schema}
+    schema = text_kinds({field.name: kind_of(field.type) for field in arrow.schema}, rows.schema)
     cells = {}
     for name in COLUMNS:
         values, nulls = encode(arrow.column(name))
@@ -142,7 +144,9 @@ def test_the_stored_predicate_holds_wherever_spark_says_that_the_condition_does(
     neutral = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
     sql = SqlText(["t"], schema)
     understood: list[tuple[str, Any]] = []
-    for text in conditions(random):
+    generated = conditions(random)
+    assert len(generated) > 2_000
+    for text in generated:
         [scan] = sql.scans(f"SELECT * FROM t WHERE {text}", zone)
         if scan.predicate != TRUE:
             understood.append((text, scan))

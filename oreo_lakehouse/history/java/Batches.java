@@ -16,15 +16,17 @@ public class Batches implements Runnable {
   private final Configuration conf;
   private final String root;
   private final long periodMs;
-  private final int capacity;
+  private final long capacity;
   private final String writer = java.util.UUID.randomUUID().toString().replace("-", "");
   private final List queue = new ArrayList();
   private final Map numbers = new LinkedHashMap();
+  private long waiting = 0;
   private long told = 0;
   private boolean closed = false;
   public final AtomicLong dropped = new AtomicLong();
 
-  public Batches(Configuration conf, String root, long periodMs, int capacity) {
+  /** @param capacity characters that may wait to be written. */
+  public Batches(Configuration conf, String root, long periodMs, long capacity) {
     this.conf = conf;
     this.root = root;
     this.periodMs = periodMs;
@@ -34,9 +36,10 @@ public class Batches implements Runnable {
   /** Never waits: a record for which there is no room is dropped and counted. */
   public void offer(String uuid, String line) {
     synchronized (queue) {
-      if (queue.size() >= capacity) {
+      if (waiting + line.length() > capacity) {
         dropped.incrementAndGet();
       } else {
+        waiting += line.length();
         queue.add(new String[] {uuid, line});
       }
     }
@@ -66,6 +69,7 @@ public class Batches implements Runnable {
     synchronized (queue) {
       taken = new ArrayList(queue);
       queue.clear();
+      waiting = 0;
     }
     Map tables = new LinkedHashMap();
     for (int i = 0; i < taken.size(); i++) {

@@ -39,6 +39,15 @@ public class Json {
     out.append('"');
   }
 
+  public static void texts(StringBuilder out, Object[] values) {
+    out.append('[');
+    for (int i = 0; i < values.length; i++) {
+      out.append(i > 0 ? "," : "");
+      text(out, values[i]);
+    }
+    out.append(']');
+  }
+
   public static void field(StringBuilder out, String name, Object value) {
     if (value == null) {
       return;

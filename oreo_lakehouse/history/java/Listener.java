@@ -22,14 +22,14 @@ public class Listener extends SparkListener {
 
   public Listener(String application, Configuration conf, String root, String redact, boolean keepSql, long periodMs) {
     this.application = application;
-    this.keepSql = keepSql;
     String[] names = redact.split(",");
     for (int i = 0; i < names.length; i++) {
       if (names[i].trim().length() > 0) {
         redacted.add(names[i].trim().toLowerCase(java.util.Locale.ROOT));
       }
     }
-    batches = new Batches(conf, root, periodMs, 50000);
+    this.keepSql = keepSql && redacted.isEmpty(); // a statement has all its literals
+    batches = new Batches(conf, root, periodMs, 50000000L);
     Thread thread = new Thread(batches, "oreo-capture");
     thread.setDaemon(true);
     thread.start();

@@ -22,6 +22,10 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /** The scans of Delta and Iceberg tables in a query that ran, each as JSON with its table's UUID. */
 public class Scans {
+  /** A system property of its own name while our pruning rule is on. */
+  private static final String PRUNING = "oreo.pruning";
+  private static final Long NONE = Long.valueOf(0L);
+  private static final int MAX_PLANNED = 1000000;
   private final Set redacted;
   private final Map physical = new HashMap();
   private final Set seen = new HashSet();
@@ -144,34 +148,32 @@ public class Scans {
       return; // planned but never run, or a copy for dynamic pruning
     }
     StringBuilder out = new StringBuilder();
+    StringBuilder planned = new StringBuilder("{\"filters\":[");
+    Json json = new Json(columns, redacted);
+    for (int i = 0; i < filters.size(); i++) {
+      planned.append(i > 0 ? "," : "");
+      json.write(planned, (Expression) filters.get(i));
+    }
+    planned.append(']');
     Object uuid = null;
     if (plan instanceof LogicalRelation) {
       uuid = delta((LogicalRelation) plan, values, out);
     } else if (plan instanceof DataSourceV2ScanRelation) {
-      uuid = iceberg((DataSourceV2ScanRelation) plan, values, out);
+      uuid = iceberg((DataSourceV2ScanRelation) plan, values, out, planned);
     }
     if (uuid == null) {
       return;
     }
     seen.add(id);
-    out.append(",\"columns\":[");
-    for (int i = 0; i < read.size(); i++) {
-      out.append(i > 0 ? "," : "");
-      Json.text(out, read.get(i));
+    if (planned.length() > MAX_PLANNED) { // a list of a million literals is not worth its memory
+      planned = new StringBuilder("{\"filters\":[]");
+      lost = new HashSet(lost);
+      lost.add("a condition of more than " + MAX_PLANNED + " characters");
     }
-    out.append("],\"filters\":[");
-    Json json = new Json(columns, redacted);
-    for (int i = 0; i < filters.size(); i++) {
-      out.append(i > 0 ? "," : "");
-      json.write(out, (Expression) filters.get(i));
-    }
-    out.append("],\"lost\":[");
-    Object[] reasons = lost.toArray();
-    for (int i = 0; i < reasons.length; i++) {
-      out.append(i > 0 ? "," : "");
-      Json.text(out, reasons[i]);
-    }
-    out.append(']');
+    out.append(",\"columns\":");
+    Json.texts(out, read.toArray());
+    Json.texts(planned.append(",\"lost\":"), lost.toArray());
+    Json.field(out, "planned", planned.append('}'));
     found.add(new String[] {uuid.toString(), out.toString()});
   }
 
@@ -194,7 +196,10 @@ public class Scans {
     Json.field(out, "table_version", Reflect.call(location, "version"));
     Json.field(out, "files_read", values.get("numFiles"));
     Json.field(out, "bytes_read", values.get("filesSize"));
-    if (kind.equals("PreparedDeltaFileIndex")) {
+    Object pruned = Reflect.call(location, "filesPruned"); // by our own rule, which has its own index
+    Json.field(out, "files_pruned", pruned != null ? pruned : PRUNING.equals(System.getProperty(PRUNING)) ? NONE : null);
+    Json.field(out, "rows_pruned", Reflect.call(location, "rowsPruned"));
+    if (Reflect.isA(location, "PreparedDeltaFileIndex")) {
       Object total = Reflect.call(Reflect.call(location, "preparedScan"), "total");
       Object files = total == null ? null : Reflect.call(total, "files");
       Json.field(out, "files_total", files instanceof scala.Option
@@ -203,17 +208,21 @@ public class Scans {
     return Reflect.call(metadata, "id");
   }
 
-  private boolean hidden(String json) {
+  /** The redacted column that a filter of Iceberg's names, or null. */
+  private String hidden(String json) {
     Object[] names = redacted.toArray();
     for (int i = 0; i < names.length; i++) {
-      if (json.toLowerCase(java.util.Locale.ROOT).indexOf("\"term\":\"" + names[i] + "\"") >= 0) {
-        return true;
+      StringBuilder name = new StringBuilder();
+      Json.text(name, names[i]);
+      if (json.toLowerCase(java.util.Locale.ROOT).indexOf("\"term\":" + name.toString()) >= 0) {
+        return (String) names[i];
       }
     }
-    return false;
+    return null;
   }
 
-  private Object iceberg(DataSourceV2ScanRelation relation, Map values, StringBuilder out) throws Exception {
+  private Object iceberg(DataSourceV2ScanRelation relation, Map values, StringBuilder out, StringBuilder planned)
+      throws Exception {
     DataSourceV2Relation source = relation.relation();
     Object table = Reflect.call(source.table(), "table");
     Object scan = relation.scan();
@@ -233,8 +242,16 @@ public class Scans {
     Json.field(out, "table_version", Reflect.call(scan, "snapshotId"));
     Object files = values.get("resultDataFiles");
     Object skipped = values.get("skippedDataFiles");
-    Json.field(out, "files_read", files);
-    Json.field(out, "bytes_read", values.get("totalDataFileSize"));
+    long[] pruned = pruned(scan);
+    if (pruned != null) { // the metrics are those of Iceberg's own planning, before our rule
+      Json.field(out, "files_pruned", Long.valueOf(pruned[0]));
+      Json.field(out, "rows_pruned", Long.valueOf(pruned[1]));
+    } else if (PRUNING.equals(System.getProperty(PRUNING))) {
+      Json.field(out, "files_pruned", NONE);
+    }
+    Json.field(out, "files_read", pruned != null && files instanceof Long
+        ? Long.valueOf(((Long) files).longValue() - pruned[0]) : files);
+    Json.field(out, "bytes_read", pruned != null ? null : values.get("totalDataFileSize"));
     if (files instanceof Long && skipped instanceof Long) {
       Json.field(out, "files_total", Long.valueOf(((Long) files).longValue() + ((Long) skipped).longValue()));
     }
@@ -242,25 +259,57 @@ public class Scans {
     if (pushed == null) {
       pushed = Reflect.field(scan, "filterExpressions");
     }
-    out.append(",\"pushed\":[");
+    planned.append(",\"pushed\":[");
     if (pushed instanceof List) {
       for (int i = 0; i < ((List) pushed).size(); i++) {
         String json = Reflect.icebergJson(scan, ((List) pushed).get(i));
-        out.append(i > 0 ? "," : "").append(json == null || hidden(json) ? "null" : json);
+        String name = json == null ? null : hidden(json);
+        planned.append(i > 0 ? "," : "");
+        if (name == null) {
+          planned.append(json == null ? "null" : json);
+        } else { // only the operators stay
+          Json.text(planned.append("{\"type\":\"redacted\",\"term\":"), name);
+          Json.text(planned.append(",\"value\":"), operators(json));
+          planned.append('}');
+        }
       }
     }
-    out.append("],\"types\":{");
+    planned.append("],\"types\":{");
     scala.collection.Iterator it = source.output().iterator();
     boolean first = true;
     while (it.hasNext()) {
       Attribute a = (Attribute) it.next();
-      out.append(first ? "" : ",");
+      planned.append(first ? "" : ",");
       first = false;
-      Json.text(out, a.name());
-      out.append(':');
-      Json.text(out, a.dataType().catalogString());
+      Json.text(planned, a.name());
+      planned.append(':');
+      Json.text(planned, a.dataType().catalogString());
     }
-    out.append('}');
+    planned.append('}');
     return uuid;
+  }
+
+  /** The names of the operators in a filter of Iceberg's. */
+  private static String operators(String json) {
+    StringBuilder out = new StringBuilder();
+    java.util.regex.Matcher found =
+        java.util.regex.Pattern.compile("\\{\"type\":\"([a-z-]{1,20})\"").matcher(json);
+    while (found.find()) {
+      out.append(out.length() > 0 ? " " : "").append(found.group(1));
+    }
+    return out.toString();
+  }
+
+  /** Files and rows that our own rule took out of an Iceberg scan; null if it did not. */
+  private static long[] pruned(Object scan) throws Exception {
+    Object marks = Reflect.field(scan, "runtimeFilters");
+    for (int i = 0; marks instanceof List && i < ((List) marks).size(); i++) {
+      java.util.regex.Matcher found = java.util.regex.Pattern.compile("oreo skips .*\\((\\d+)/(\\d+)/")
+          .matcher(String.valueOf(((List) marks).get(i)));
+      if (found.find()) {
+        return new long[] {Long.parseLong(found.group(1)), Long.parseLong(found.group(2))};
+      }
+    }
+    return null;
   }
 }

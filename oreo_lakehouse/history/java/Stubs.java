@@ -31,6 +31,7 @@ public class Stubs {
   private final Set plans;
   private final Set functions;
   private final Map tables = new ConcurrentHashMap();
+  private final Map views = new ConcurrentHashMap();
   private final Set targets = new HashSet();
 
   /** @param plans names of the parsed plan's nodes that may occur, by commas; anything else is refused.
@@ -49,16 +50,59 @@ public class Stubs {
     }
   }
 
-  /** Puts stubs in the places of tables, and remembers names that it has none for. */
+  /** What a name stands for: a view's text, refused as a statement would be. Its names are relative to `scope`. */
+  public boolean addView(String name, String text, String scope, List columns, List names) {
+    try {
+      LogicalPlan plan = session.sessionState().sqlParser().parsePlan(text);
+      if (refusal(plan) != null) {
+        return false;
+      }
+      plan = org.apache.spark.sql.catalyst.analysis.CTESubstitution.apply(plan);
+      views.put(name, new Object[] {plan, scope, columns.toArray(), names.toArray()});
+      return true;
+    } catch (Throwable e) {
+      return false;
+    }
+  }
+
+  /** Puts stubs in the places of tables and texts in those of views, and remembers names that it has neither for. */
   public static class Replace extends scala.runtime.AbstractPartialFunction {
     private final Map tables;
+    private final Map views;
     private final Set missing;
     private final String scope;
+    private final int depth;
 
-    public Replace(Map tables, Set missing, String scope) {
+    public Replace(Map tables, Map views, Set missing, String scope, int depth) {
       this.tables = tables;
+      this.views = views;
       this.missing = missing;
       this.scope = scope;
+      this.depth = depth;
+    }
+
+    private LogicalPlan view(Object[] view) {
+      LogicalPlan plan = (LogicalPlan) ((LogicalPlan) view[0])
+          .transformUpWithSubqueries(new Replace(tables, views, missing, (String) view[1], depth + 1));
+      Object[] columns = (Object[]) view[2];
+      Object[] names = (Object[]) view[3];
+      if (columns.length != names.length) {
+        return plan;
+      }
+      List aliases = new ArrayList(); // as Spark does it: the columns that the text had when the view was made
+      for (int i = 0; i < names.length; i++) {
+        List name = new ArrayList();
+        name.add(columns[i]);
+        aliases.add(new org.apache.spark.sql.catalyst.expressions.Alias(
+            new org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute(seq(name)), (String) names[i],
+            org.apache.spark.sql.catalyst.expressions.NamedExpression$.MODULE$.newExprId(), seq(new ArrayList()),
+            scala.Option.empty(), seq(new ArrayList())));
+      }
+      return new Project(seq(aliases), plan);
+    }
+
+    private static scala.collection.immutable.Seq seq(List items) {
+      return scala.jdk.javaapi.CollectionConverters.asScala((Iterable) items).toSeq();
     }
 
     public boolean isDefinedAt(Object node) {
@@ -74,7 +118,13 @@ public class Stubs {
       }
       scala.collection.immutable.Seq parts = ((UnresolvedRelation) node).multipartIdentifier();
       String name = scope + parts.mkString("\u0001");
+      if (parts.mkString("").indexOf('\u0001') >= 0) {
+        name = ""; // a name with our own separator in it is nobody's
+      }
       Object plan = tables.get(name);
+      if (plan == null && views.containsKey(name) && depth < 10) {
+        plan = view((Object[]) views.get(name));
+      }
       if (plan == null) {
         missing.add(name);
         return node;
@@ -211,13 +261,8 @@ public class Stubs {
       out.append(i > 0 ? "," : "");
       json.write(out, (Expression) filters.get(i));
     }
-    out.append("],\"lost\":[");
-    Object[] reasons = lost.toArray();
-    for (int i = 0; i < reasons.length; i++) {
-      out.append(i > 0 ? "," : "");
-      Json.text(out, reasons[i]);
-    }
-    out.append("]}");
+    Json.texts(out.append("],\"lost\":"), lost.toArray());
+    out.append('}');
   }
 
   /** A statement's scans of the target as a JSON list, or an object that says why there is none. */
@@ -232,15 +277,10 @@ public class Stubs {
       }
       plan = org.apache.spark.sql.catalyst.analysis.CTESubstitution.apply(plan);
       Set missing = new HashSet();
-      plan = (LogicalPlan) plan.transformUpWithSubqueries(new Replace(tables, missing, scope));
+      plan = (LogicalPlan) plan.transformUpWithSubqueries(new Replace(tables, views, missing, scope, 0));
       if (!missing.isEmpty()) {
-        Object[] names = missing.toArray();
-        out.append("{\"missing\":[");
-        for (int i = 0; i < names.length; i++) {
-          out.append(i > 0 ? "," : "");
-          Json.text(out, names[i]);
-        }
-        return out.append("]}").toString();
+        Json.texts(out.append("{\"missing\":"), missing.toArray());
+        return out.append('}').toString();
       }
       QueryExecution query = session.sessionState().executePlan(plan, CommandExecutionMode.SKIP());
       LogicalPlan optimized = query.optimizedPlan();
