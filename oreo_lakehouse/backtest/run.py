@@ -45,6 +45,8 @@ class BacktestResult:
     unparsed: int
     outcomes: dict[str, Outcome]
     seconds: float
+    times: dict[str, float]
+    """Seconds that each policy's replay took."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -142,7 +144,9 @@ def run(
         "optimum": lambda: replay.optimum(alpha),
     }
     outcomes: dict[str, Outcome] = {}
+    taken: dict[str, float] = {}
     for name in sorted(wanted, key=POLICIES.index):  # the optimum last: it chooses among all that the others made
+        start = time.perf_counter()
         if name in online:
 
             def tell(done: int, total: int, name: str = name) -> None:
@@ -152,9 +156,10 @@ def run(
             outcomes[name] = simulate(online[name](), replay.space(), alpha, delay, tell)
         else:
             outcomes[name] = offline[name]()
+        taken[name] = time.perf_counter() - start
         if progress is not None:
             progress(name, 1.0)
-    return BacktestResult(len(predicates), unparsed, outcomes, time.perf_counter() - began)
+    return BacktestResult(len(predicates), unparsed, outcomes, time.perf_counter() - began, taken)
 
 
 class _Replay:

@@ -82,13 +82,15 @@ class Blocks:
     """n blocks: how many rows and bytes each holds, and statistics of those columns that have any.
 
     `comparisons` says, for comparisons between two columns, whether some row of the block may satisfy them: only the
-    `bid` mode knows.
+    `bid` mode knows. `names` are the files' paths as the table's own log or manifests spell them; blocks that a layout
+    would make of a sample have none.
     """
 
     rows: Ints
     columns: Mapping[str, ColumnStats]
     sizes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     comparisons: Mapping[CompareColumns, Bools] = field(default_factory=dict[CompareColumns, Bools])
+    names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -20,6 +20,8 @@ from oreo_lakehouse.predicates.workload import Codes
 
 _WIDE = 16
 """Literals in an IN list up to which comparing them one by one is fastest."""
+_MOST_LISTED = 200
+"""Literals in an IN list beyond which Iceberg reads every file."""
 _ABOVE_ALL = np.iinfo(np.int32).max
 _BELOW_ALL = np.int32(-1)
 
@@ -38,20 +40,25 @@ class ColumnView(Protocol):
 
 @dataclass(frozen=True)
 class BoundsView:
-    """Positions of minimum and maximum; a block of NULLs alone has the highest minimum and the lowest maximum."""
+    """Positions of minimum and maximum; a block of NULLs alone has the highest minimum and the lowest maximum.
+
+    `engine` promises no more than engines keep while they plan: Delta takes an IN list as the range from its least to
+    its greatest literal, Iceberg reads everything for more than 200, and neither is sure to skip for != and NOT IN.
+    """
 
     low: Codes
     high: Codes
+    engine: bool
 
     @classmethod
-    def of(cls, literals: Array, stats: ColumnStats | None, rows: Ints) -> BoundsView:
+    def of(cls, literals: Array, stats: ColumnStats | None, rows: Ints, engine: bool) -> BoundsView:
         low, high = np.full(len(rows), _BELOW_ALL), np.full(len(rows), _ABOVE_ALL, np.int32)
         if stats is not None:
             low[stats.lower_known] = positions(literals, stats.lower[stats.lower_known])
             high[stats.upper_known] = positions(literals, stats.upper[stats.upper_known])
             dead = all_null(stats, rows)
             low[dead], high[dead] = _ABOVE_ALL, _BELOW_ALL
-        return cls(low, high)
+        return cls(low, high, engine)
 
     def test(self, op: Op, codes: Codes) -> Bools:
         at = 2 * codes + 1
@@ -67,16 +74,27 @@ class BoundsView:
             case Op.EQ:
                 return (self.low <= at) & (self.high >= at)
             case Op.NE:
-                return (self.low < at) | (self.high > at)
+                return self._some() if self.engine else (self.low < at) | (self.high > at)
 
     def member(self, codes: Codes, negated: bool) -> Bools:
+        if self.engine:
+            if negated:
+                return self._some()
+            least, greatest = codes.min(axis=1, keepdims=True), codes.max(axis=1, keepdims=True)
+            within = self.test(Op.GE, least) & self.test(Op.LE, greatest)
+            listed = 1 + (np.diff(codes, axis=1) != 0).sum(axis=1, keepdims=True)
+            return within | (self._some() & (listed > _MOST_LISTED))
         if negated:  # every literal is a different one, so NOT IN rules out only blocks that equal one of them
             return np.logical_and.reduce([self.test(Op.NE, codes[:, [at]]) for at in range(codes.shape[1])])
         if codes.shape[1] <= _WIDE:
             return np.logical_or.reduce([self.test(Op.EQ, codes[:, [at]]) for at in range(codes.shape[1])])
-        # The list is sorted: some literal lies within the bounds iff two searches end at different places.
+        # Some literal lies within the bounds iff two searches end at different places.
         rows = 2 * codes + 1
         return np.stack([np.searchsorted(r, self.low) < np.searchsorted(r, self.high, "right") for r in rows])
+
+    def _some(self) -> Bools:
+        """Blocks with any value at all."""
+        return (self.low <= self.high)[None, :]
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ class CutSet:
     """Columns side by side, and the cuts on them in the order of columns; comparisons come last."""
 
     def __init__(self, sample: Sample, workload: Workload, mode: Mode) -> None:
-        self.literals = workload.literals
+        self.literals, self.mode = workload.literals, mode
         self.places: list[Place] = []
         located: list[npt.NDArray[np.int32]] = []
         starts, few = [0], list[bool]()

@@ -1,5 +1,8 @@
 """Layout generators by name: the paper's `generate_layout(D, Q, k)`.
 
+How even their blocks are, where values do not repeat too often: `sort` within one row; `zorder` and `hilbert` between
+half and twice the average; `qdtree` spends its blocks where queries look, none of them below half the average.
+
 A user's own generator is one function with the signature of `Generator`, announced under the entry point group
 `oreo_lakehouse.generators` (and a `Layout` of its own, if need be, announced by `register_layout` when that module is
 imported).

@@ -22,7 +22,7 @@ from oreo_lakehouse.predicates.tree import CompareColumns, IsNull, Op
 from oreo_lakehouse.predicates.workload import Codes, Group
 
 _HIGHEST = np.iinfo(np.int32).max
-_UNKNOWN = BoundsView(np.array([-1], np.int32), np.array([_HIGHEST], np.int32))
+_UNKNOWN = BoundsView(np.array([-1], np.int32), np.array([_HIGHEST], np.int32), engine=False)
 _MAYBE = np.ones((1, 1), np.bool_)
 
 
@@ -111,7 +111,7 @@ class NodeJudge:
         for side, at in enumerate(self._at.get(number, ())):
             own = node.at[number]
             low[at], high[at], without[at] = node.lows[side, own], node.highs[side, own], node.without[side, own]
-        bounds = BoundsView(low, high)
+        bounds = BoundsView(low, high, node.cutset.mode == "native")
         if not node.cutset.few[number]:
             return bounds
         counts = node.counts[node.cutset.starts[number] : node.cutset.ends[number]]

@@ -1,8 +1,10 @@
 """Which blocks a query cannot skip, and what fraction of the rows they hold: the service cost.
 
 A block is skipped only if its metadata proves that no row in it makes the predicate TRUE. Whatever is not known (no
-statistics, another kind, a bound that was cut off) might match. Two modes: `native` uses what engines use by
-themselves, minimum, maximum and NULL counts; `bid` also uses distinct sets and comparisons between columns.
+statistics, another kind, a bound that was cut off) might match. Two modes: `native` promises what Delta and Iceberg
+both skip by themselves while they plan, by minimum, maximum and NULL counts (an IN list counts as the range from its
+least to its greatest literal, as Delta takes it); `bid` is what our pruning knows, which judges every literal of a list
+and also uses distinct sets and comparisons between columns.
 """
 
 from __future__ import annotations
@@ -89,7 +91,7 @@ class Judge:
         if found is None:
             stats = self._columns.get(place[0])
             stats = stats if stats is not None and stats.kind is place[1] else None
-            found = BoundsView.of(self._literals[place], stats, self._rows)
+            found = BoundsView.of(self._literals[place], stats, self._rows, self._mode == "native")
             if self._mode == "bid" and stats is not None and stats.distinct is not None:
                 found = DistinctView.of(self._literals[place], stats.distinct, found)
             self._views[place] = found

@@ -3,7 +3,8 @@
 New queries copy a seen one and redraw its literals. For a column whose literals are mostly seen once, there must be
 many unseen ones (Good and Turing: the chance that the next one is new is the share of those seen once), so it is
 redrawn with that chance: a category from the column's values, a range by moving it, width kept, within what has been
-seen and a little beyond.
+seen and a little beyond. People ask for round figures: where all bounds seen lie a multiple of some step apart (whole
+days, hundreds, calendar months), so do those of the new ranges.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from oreo_lakehouse.predicates.shape import Junction, Member, Place, Shape, Test
 from oreo_lakehouse.predicates.tree import Op
 from oreo_lakehouse.predicates.values import Array
 from oreo_lakehouse.predicates.workload import Workload
+from oreo_lakehouse.reorganizer.lattice import lattice
 
 _RANGES = (Op.LT, Op.LE, Op.GE, Op.GT)
 
@@ -103,6 +105,10 @@ def _moved(
     column: EncodedColumn, seen: list[Array], chosen: npt.NDArray[np.int64], random: np.random.Generator, spread: bool
 ) -> list[Array]:
     """Ranges moved along the column's values, their width in values kept."""
+    steps = lattice(column.kind, seen)
+    if steps is not None:
+        ends = steps.of(column.values[[0, -1]].astype(np.int64)) if spread else None
+        return steps.values(_shifted(steps.coordinates, chosen, random, ends))
     last = len(column.values) - 1
     at = [np.minimum(np.searchsorted(column.values, slot), last) for slot in seen]
     middle = np.mean(at, axis=0)
@@ -111,8 +117,17 @@ def _moved(
     return [column.values[np.clip(ranks[chosen] + shift, 0, last)] for ranks in at]
 
 
-def _reach(middle: npt.NDArray[np.float64], last: int) -> tuple[float, float]:
+def _shifted(
+    at: npt.NDArray[np.float64], chosen: npt.NDArray[np.int64], random: np.random.Generator, ends: Array | None
+) -> npt.NDArray[np.float64]:
+    """Ranges moved by whole steps; `at` is (bounds x queries)."""
+    middle = at.mean(axis=0)
+    low, high = _reach(middle, np.inf, -np.inf) if ends is None else (float(ends[0]), float(ends[1]))
+    return at[:, chosen] + np.round(random.uniform(low, high, len(chosen)) - middle[chosen])
+
+
+def _reach(middle: npt.NDArray[np.float64], last: float, first: float = 0.0) -> tuple[float, float]:
     """Where the next middle may lie: n of them leave a gap of about 1/n of their span at either end."""
     low, high = float(middle.min()), float(middle.max())
     gap = (high - low) / max(1, len(middle))
-    return max(0.0, low - gap), min(float(last), high + gap)
+    return max(first, low - gap), min(float(last), high + gap)

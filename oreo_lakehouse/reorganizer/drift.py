@@ -18,7 +18,7 @@ from oreo_lakehouse.predicates.workload import Workload
 from oreo_lakehouse.reorganizer.augment import slot_families
 
 _ERRORS = 6.0
-_LEAST_OF_A_SHAPE = 60
+_LEAST_OF_A_SHAPE = 10
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ)
 
 

@@ -128,6 +128,11 @@ class Guard:
     def alpha(self) -> float:
         return self.comparator.alpha
 
+    @property
+    def limit(self) -> float:
+        """What `paid` never exceeds."""
+        return 1.25 * self.comparator.paid + 5 * self.alpha + 1
+
     def observe(self, state: str, costs: Mapping[str, float]) -> None:
         """A query was served in `state`."""
         self.paid += costs[state]

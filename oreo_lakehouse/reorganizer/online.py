@@ -6,7 +6,7 @@ the queries one by one, and only the state it ends in is worth building.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,12 @@ class Advice:
     reason: str
     decisions: tuple[Decision, ...]
     """Everything but "stay": moves, phases, admissions, evictions."""
+    sums: dict[str, float]
+    """What the batch's queries cost in each state, in all."""
+    regret: dict[str, float]
+    """What each state would have saved since the workload changed or the table moved, where the strategy counts it."""
+    bound: dict[str, float] | None
+    """The decisions' own account, query by query: `paid`, `comparator` and the `limit` that is proven of them."""
 
 
 class OnlineOptimizer:
@@ -70,7 +76,14 @@ class OnlineOptimizer:
         self._remembered: list[Predicate] = []
 
     def advise(
-        self, predicates: Sequence[Predicate], sample: pa.Table, table_blocks: Blocks, blocks: int, current: str
+        self,
+        predicates: Sequence[Predicate],
+        sample: pa.Table,
+        table_blocks: Blocks,
+        blocks: int,
+        current: str,
+        exact: Mapping[str, Blocks] | None = None,
+        table_state: str | None = None,
     ) -> Advice:
         """Feed a batch of queries, oldest first.
 
@@ -80,17 +93,27 @@ class OnlineOptimizer:
             table_blocks: the real files' metadata: what the current state costs.
             blocks: k, how many blocks a layout should have.
             current: the id of the layout that the table is in, or "initial".
+            exact: block metadata of layouts that is known from all rows, and better than the sample's.
+            table_state: the state that `table_blocks` describes, where `current` is only imagined (a shadow run).
         """
         strategy = self._strategy
         strategy.aim_at(blocks)
         self.placed(current)
         first = len(self._remembered)
         everything = [*self._remembered, *predicates]
-        space = self._space(everything, sample, table_blocks, current)
+        space = self._space(everything, Sample(sample, table_blocks.total_rows))
+        for state in strategy.states:
+            layout = strategy.layouts.get(state)
+            if layout is None or state == (current if table_state is None else table_state):
+                space.add_blocks(state, table_blocks)
+            elif exact is not None and state in exact:
+                space.add_blocks(state, exact[state])
+            else:
+                space.add(state, space.source_of(layout))
         decisions: list[Decision] = []
         for query in range(first, len(everything)):
             decisions += [d for d in strategy.step(query, space) if d.kind != "stay"]
-        advice = self._advice(space, current, len(predicates), decisions)
+        advice = self._advice(space, current, slice(first, len(everything)), decisions)
         kept = sorted(strategy.kept())
         strategy.renumber({query: number for number, query in enumerate(kept)})
         self._remembered = [everything[query] for query in kept]
@@ -102,13 +125,27 @@ class OnlineOptimizer:
         laid_out = [frozenset(layout.columns) for layout in self._strategy.layouts.values()]
         return frozenset[str]().union(*asked, *laid_out)
 
+    @property
+    def states(self) -> list[str]:
+        """The ids of the layouts under consideration, the present one among them."""
+        return self._strategy.states
+
+    @property
+    def layouts(self) -> Mapping[str, Layout]:
+        """Those of them that can be built."""
+        return self._strategy.layouts
+
+    def forget_column(self, column: str) -> int:
+        """The table has no such column any more: layouts by it cannot be built; how many those were."""
+        gone = [state for state, layout in self._strategy.layouts.items() if column in layout.columns]
+        for state in gone:
+            del self._strategy.layouts[state]
+        self._strategy.place(self._strategy.current)
+        return len(gone)
+
     def placed(self, layout_id: str) -> None:
         """The table is in this layout: a move was committed, or was not made after all."""
         self._strategy.place(layout_id)
-
-    def layout(self, layout_id: str) -> Layout | None:
-        """A layout among the states."""
-        return self._strategy.layouts.get(layout_id)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -139,42 +176,36 @@ class OnlineOptimizer:
             raise StoreError(f"malformed state: the optimizer cannot be read ({error})") from error
         return out
 
-    def _space(self, queries: list[Predicate], sample: pa.Table, table_blocks: Blocks, current: str) -> StateSpace:
+    def _space(self, queries: list[Predicate], sample: Sample) -> StateSpace:
         columns = frozenset[str]().union(*map(columns_of, queries))
-        rows = Sample(sample, table_blocks.total_rows)
-        space = StateSpace(rows, Workload.of(queries), self.settings.skipping, columns)
-        for state in self._strategy.states:
-            layout = self._strategy.layouts.get(state)
-            if state == current or layout is None:
-                space.add_blocks(state, table_blocks)
-            else:
-                space.add(state, space.source_of(layout))
-        return space
+        return StateSpace(sample, Workload.of(queries), self.settings.skipping, columns)
 
-    def _advice(self, space: StateSpace, current: str, queries: int, decisions: list[Decision]) -> Advice:
+    def _advice(self, space: StateSpace, current: str, batch: slice, decisions: list[Decision]) -> Advice:
         strategy, recent = self._strategy, self._strategy.recent()
         states = list(dict.fromkeys([*strategy.states, strategy.current]))
         means = space.matrix(states, recent).mean(axis=1) if recent else np.zeros(len(states))
         costs = dict(zip(states, means.tolist(), strict=True))
         wanted = strategy.current
         target = strategy.layouts.get(wanted) if wanted != current else None
+        here = costs.get(current, 1.0)
         if target is None:
-            reason = f"a recent query reads {costs.get(current, 1.0):.1%} of the table, and no move pays for itself yet"
+            reason = f"a recent query reads {here:.1%} of the table, and no move pays for itself yet"
         else:
-            reason = (
-                f"a recent query reads {costs.get(current, 1.0):.1%} of the table now and {costs[wanted]:.1%} there"
-            )
+            reason = f"a recent query reads {here:.1%} of the table now and {costs[wanted]:.1%} there"
         return Advice(
-            target,
-            costs.get(current, 1.0),
-            costs[wanted],
-            costs,
-            queries,
-            strategy.phase,
-            strategy.counters,
-            self.settings.alpha,
-            reason,
-            tuple(decisions),
+            target=target,
+            current_cost=here,
+            target_cost=costs[wanted],
+            costs=costs,
+            queries=batch.stop - batch.start,
+            phase=strategy.phase,
+            counters=strategy.counters,
+            alpha=self.settings.alpha,
+            reason=reason,
+            decisions=tuple(decisions),
+            sums=dict(zip(states, space.matrix(states, batch).sum(axis=1).tolist(), strict=True)),
+            regret=strategy.regret,
+            bound=strategy.bound,
         )
 
 

@@ -55,6 +55,14 @@ class PaperStrategy:
     def counters(self) -> dict[str, float]:
         return self.dumts.counters
 
+    @property
+    def regret(self) -> dict[str, float]:
+        return {}
+
+    @property
+    def bound(self) -> dict[str, float] | None:
+        return None  # Theorem IV.1 bounds the expectation, not this run
+
     def step(self, query: int, space: StateSpace) -> list[Decision]:
         decision = self.dumts.observe(space.at(query, self.dumts.states))
         changes: list[Decision] = []

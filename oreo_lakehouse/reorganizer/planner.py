@@ -26,11 +26,11 @@ from oreo_lakehouse.reorganizer.regimes import RegimeLog, tail_value
 from oreo_lakehouse.reorganizer.scout import Scout
 from oreo_lakehouse.reorganizer.states import INITIAL, StateSpace
 
-_SETTLE = 5
-"""Queries after a change before anything is decided."""
+_SETTLE = 10
+"""Queries after a change before anything is decided: the first candidates for it are there then."""
 _MEAN_OVER = 50
 _LONGEST = 1000.0
-_REGRET = 0.15
+_REGRET = 0.05
 _LATER = 0.75
 _LOOK_BACK = 400
 """Queries that a new state is compared on for its regret."""
@@ -88,6 +88,14 @@ class PlannerStrategy:
         """Of the D-UMTS that guards the plan."""
         return self.guard.comparator.dumts.counters
 
+    @property
+    def regret(self) -> dict[str, float]:
+        return dict(self._regret)
+
+    @property
+    def bound(self) -> dict[str, float] | None:
+        return {"paid": self.guard.paid, "comparator": self.guard.comparator.paid, "limit": self.guard.limit}
+
     def step(self, query: int, space: StateSpace) -> list[Decision]:
         out: list[Decision] = []
         costs = space.at(query, self.pool.states)
@@ -98,7 +106,7 @@ class PlannerStrategy:
         self._remember(query, kind)
         signal = self.detector.observe(kind)
         if signal:
-            self._regime(signal)
+            self._regime(signal, space, query)
             out.append(self._decide("phase", _SIGNALS[signal]))
         since = self.detector.since
         for family, layout in self.scout.candidates(space, query, since, kind):
@@ -122,10 +130,10 @@ class PlannerStrategy:
         self._latest.append(query)
         del self._latest[:-_KEPT]
 
-    def _regime(self, signal: str) -> None:
+    def _regime(self, signal: str, space: StateSpace, query: int) -> None:
         if signal == "change":
             self.log.change(self.detector.since)
-            self._regret = {}
+            self._regret = self._saved(space, self.pool.states, query)
             self.outlook.clear()
         else:
             self.log.undo()
@@ -137,14 +145,19 @@ class PlannerStrategy:
             return []
         self.guard.add_state(found.state)
         self._worth = None
-        back = slice(query + 1 - min(self.detector.since, _LOOK_BACK), query + 1)
-        self._regret[found.state] = float((space.costs(self._current, back) - space.costs(found.state, back)).sum())
+        self._regret |= self._saved(space, [found.state], query)
         out = [self._decide("admit", found.reason, found.state)]
         if found.evicted:
             self.scout.covered.pop(found.uncovered, None)
             self._forget(found.evicted)
             out.append(self._decide("evict", "as many states as allowed; least is lost without it", found.evicted))
         return out
+
+    def _saved(self, space: StateSpace, states: list[str], query: int) -> dict[str, float]:
+        """What states would have saved since the change."""
+        back = slice(query + 1 - min(self.detector.since, _LOOK_BACK), query + 1)
+        saved = space.costs(self._current, back).sum() - space.matrix(states, back).sum(axis=1)
+        return dict(zip(states, saved.tolist(), strict=True))
 
     def _forget(self, state: str) -> None:
         self.guard.remove_state(state)

@@ -1,10 +1,11 @@
-"""The planner's states: two families with a cap each, and what it takes to be admitted.
+"""The planner's states: three families, and what it takes to be admitted.
 
-A **recent** candidate, made for the present regime, enters if its costs differ by more than epsilon from every state's
-on the time-biased sample or on the last few queries: the sample alone would reject layouts for brand-new templates. A
-**mixture**, made for the whole past, also enters if it is the best of its family. Over the cap, the recent state whose
-loss raises the least costs the least leaves, or the mixture with the worst mean; never the current state. A kind of
-query has at most two states of its own, so that later, better ones replace those made from its first ten queries.
+A candidate enters if its costs differ by more than epsilon from every state's on the time-biased sample or on the last
+few queries: the sample alone would reject layouts for brand-new templates. A **recent** one, made for the present
+regime, and a **mixture**, made for the whole past, also enter if they are the best for just that; a **blend** of both
+does not. Mixtures have a cap of their own: the one with the worst mean leaves. Of the others, the one whose loss raises
+the least costs the least leaves; never the current state. A kind of query has at most two recent states and two blends,
+so that later, better ones replace those made from its first ten queries.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from oreo_lakehouse.reorganizer.states import INITIAL, StateSpace
 
 _EPSILON = 0.02
 _RECENT = 40
-_BETTER = 0.99
+_BETTER = 0.98
+_WINDOW = 200
+"""Queries that a recent candidate is made for."""
 _MOST_MIXTURES = 6
 _MOST_OF_A_KIND = 2
 
@@ -56,7 +59,7 @@ class StatePool:
 
         Args:
             space: where costs come from; the new state is added to it.
-            family: `recent` or `mixture`.
+            family: `recent`, `blend` or `mixture`.
             layout: the candidate.
             kind: of query that it was made for.
             sample: positions of the time-biased sample.
@@ -68,17 +71,17 @@ class StatePool:
         source = space.source_of(layout)
         recent = slice(max(0, query + 1 - _RECENT), query + 1)
         distance = max(self._distance(space, source.costs(part), part) for part in (sample, recent))
-        peers = [state for state, kind in self.families.items() if kind == family]
         reason = f"its costs differ by {distance:.3f} from every state's"
         if distance <= _EPSILON:
-            means = space.matrix(peers, sample).mean(axis=1)
-            if family != "mixture" or float(source.costs(sample).mean()) > _BETTER * means.min(initial=np.inf):
+            made_for = sample if family == "mixture" else slice(max(0, query + 1 - _WINDOW), query + 1)
+            least = space.matrix(self.states, made_for).mean(axis=1).min()
+            if family == "blend" or source.costs(made_for).mean() > _BETTER * least:
                 return None
-            reason = "it is the best layout for the past as a whole"
+            reason = "it is the best layout for the queries that it was made for"
         evicted, lost = self._evict(space, family, kind, sample, recent, current)
         self.layouts[layout.id] = layout
         self.families[layout.id] = family
-        self.kinds[layout.id] = kind if family == "recent" else ""
+        self.kinds[layout.id] = "" if family == "mixture" else kind
         space.add(layout.id, source)
         uncovered = "" if lost in self.kinds.values() else lost
         return Admission(layout.id, evicted, uncovered, f"{layout.describe()}; {reason}")
@@ -87,8 +90,9 @@ class StatePool:
         self, space: StateSpace, family: str, kind: str, sample: list[int], recent: slice, current: str
     ) -> tuple[str, str]:
         """Make room: the state that had to leave ("" if none) and the kind of query it was made for."""
-        peers = [state for state, other in self.families.items() if other == family and state != current]
-        alike = [state for state in peers if family == "recent" and self.kinds.get(state) == kind]
+        mixture = family == "mixture"
+        peers = [s for s, other in self.families.items() if (other == "mixture") == mixture and s != current]
+        alike = [s for s in peers if not mixture and (self.kinds.get(s), self.families[s]) == (kind, family)]
         if len(alike) >= _MOST_OF_A_KIND:
             loser = alike[int(np.argmax(space.matrix(alike, recent).mean(axis=1)))]
         elif len(peers) + 1 >= (_MOST_MIXTURES if family == "mixture" else self.max_states):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -9,8 +10,12 @@ import numpy as np
 from oreo_lakehouse.errors import StoreError
 
 
-def new_generator(seed: int) -> np.random.Generator:
-    """A generator of our own; PCG64's stream is the same on every machine."""
+def new_generator(seed: int | Sequence[int]) -> np.random.Generator:
+    """A generator of our own; PCG64's stream is the same on every machine.
+
+    What is drawn now and then takes a fresh one from (seed, what, queries seen): nothing to remember, and one draw more
+    or less changes no other.
+    """
     return np.random.Generator(np.random.PCG64(seed))
 
 

@@ -1,8 +1,9 @@
 """Where the planner's candidates come from, and when.
 
-recent   the queries since the change, made up to a window by augmentation, with a few old ones at a low weight: at the
-         change, 25, 60 and 200 queries later, then every 200.
-spread   the same with ranges drawn from whole columns, every 400.
+recent   the queries since the change, made up to a window by augmentation: 10, 25, 60 and 200 queries after a change to
+         a kind of query not met before, and every 400.
+blend    the same with a few old queries at a low weight, which take the cuts that the recent ones do not need: with the
+         second and the fourth of them, and every 800.
 mixture  samples of the whole past, uniform and time-biased: layouts that serve many regimes.
 """
 
@@ -17,12 +18,14 @@ from oreo_lakehouse.layouts.generators import generate
 from oreo_lakehouse.layouts.layout import Layout
 from oreo_lakehouse.predicates.workload import Workload
 from oreo_lakehouse.reorganizer.augment import augmented
-from oreo_lakehouse.reorganizer.randomness import generator_from_json, generator_to_json, new_generator
+from oreo_lakehouse.reorganizer.randomness import new_generator
 from oreo_lakehouse.reorganizer.reservoir import Reservoir
 from oreo_lakehouse.reorganizer.states import StateSpace
 
 _WINDOW = 200
 _AFTER_CHANGE = (10, 25, 60, 200)
+_EVERY = 400
+_BLEND_AT = (25, 200)
 _OLD = 300
 _OLD_WEIGHT = 0.05
 _DECAY = 1 / 2000
@@ -49,7 +52,7 @@ class Scout:
         self.mixtures = 0
         self.covered: dict[str, int] = {}
         """By kind of query: from how many of them the candidate for it was made."""
-        self._random = new_generator(seed + 2)
+        self._seed = seed
 
     def observe(self, query: int) -> None:
         self.seen += 1
@@ -65,35 +68,38 @@ class Scout:
             since: queries since the change.
             kind: of query, as the change detector sees it. A kind that came back needs no early candidates again.
         """
-        window = slice(query + 1 - min(since, _WINDOW), query + 1)
+        random = new_generator((self._seed, 2, self.seen))
         early = since in _AFTER_CHANGE and since > self.covered.get(kind, 0)
-        if early or (since > 0 and since % _WINDOW == 0):
+        if early or (since > 0 and since % _EVERY == 0):
             self.covered[kind] = max(since, self.covered.get(kind, 0))
-            yield from self._made("recent", space, *self._recent(space, window, spread=False))
-        if since > 0 and since % (2 * _WINDOW) == 0:
-            yield from self._made("recent", space, *self._recent(space, window, spread=True))
+            window = slice(query + 1 - min(since, _WINDOW), query + 1)
+            recent = self._recent(space, window, random)
+            yield from self._made("recent", space, recent, None)
+            if since in _BLEND_AT or since % (2 * _EVERY) == 0:
+                yield from self._made("blend", space, *self._blend(space, recent, random))
         if self._mixture_due():
             self.mixtures += 1
             spread = self.mixtures % 2 == 0
             for reservoir in (self.uniform, self.biased)[: 1 + (self.seen >= _BIASED_FROM)]:
                 items = np.sort(reservoir.items)
-                chosen = items[self._random.permutation(len(items))[:_MIXTURE]]
+                chosen = items[random.permutation(len(items))[:_MIXTURE]]
                 workload = space.stream.take(np.sort(chosen))
                 if spread:
-                    workload = augmented(workload, space.sample, len(workload), self._random, spread=True)
+                    workload = augmented(workload, space.sample, len(workload), random, spread=True)
                 yield from self._made("mixture", space, workload, None)
 
     def _mixture_due(self) -> bool:
         seen = self.seen
         return seen in _MIXTURES_AT or (seen > 1000 and seen % (500 if seen <= 5000 else 1000) == 0)
 
-    def _recent(self, space: StateSpace, window: slice, spread: bool) -> tuple[Workload, np.ndarray]:
+    def _recent(self, space: StateSpace, window: slice, random: np.random.Generator) -> Workload:
         seen = space.stream.take(window)
-        made = augmented(seen, space.sample, _WINDOW - len(seen) * (not spread), self._random, spread)
-        old = np.array(self.biased.items)[self._random.permutation(len(self.biased.items))[:_OLD]]
-        parts = [made, space.stream.take(old)] if spread else [seen, made, space.stream.take(old)]
-        weights = [np.full(len(part), _OLD_WEIGHT if part is parts[-1] else 1.0) for part in parts]
-        return Workload.concat(parts), np.concatenate(weights)
+        return Workload.concat([seen, augmented(seen, space.sample, _WINDOW - len(seen), random)])
+
+    def _blend(self, space: StateSpace, recent: Workload, random: np.random.Generator) -> tuple[Workload, np.ndarray]:
+        old = np.array(self.biased.items)[random.permutation(len(self.biased.items))[:_OLD]]
+        weights = np.repeat([1.0, _OLD_WEIGHT], [len(recent), len(old)])
+        return Workload.concat([recent, space.stream.take(old)]), weights
 
     def _made(
         self, family: str, space: StateSpace, workload: Workload, weights: np.ndarray | None
@@ -118,11 +124,9 @@ class Scout:
             "seen": self.seen,
             "mixtures": self.mixtures,
             "covered": dict(self.covered),
-            "random": generator_to_json(self._random),
         }
 
     def restore(self, document: dict[str, Any]) -> None:
         self.biased, self.uniform = (Reservoir.from_json(document[name]) for name in ("biased", "uniform"))
         self.seen, self.mixtures = int(document["seen"]), int(document["mixtures"])
         self.covered = {str(kind): int(count) for kind, count in document["covered"].items()}
-        self._random = generator_from_json(document["random"])

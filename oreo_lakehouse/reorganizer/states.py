@@ -24,6 +24,8 @@ INITIAL = "initial"
 """The id of a table's own layout while none of ours is in place."""
 _AHEAD = 512
 """Queries whose costs are computed together."""
+_TOGETHER = 64
+"""Queries whose costs in all states are looked up together."""
 
 
 class CostSource(Protocol):
@@ -94,6 +96,8 @@ class StateSpace:
         self._comparisons = sorted(frozenset[CompareColumns]().union(*found), key=repr)
         self._sources: dict[str, CostSource] = {}
         self._known: dict[str, CostSource] = {}
+        self._ahead: tuple[list[str], int, list[list[float]]] = ([], 0, [])
+        """States, a first query, and the costs of it and its successors."""
 
     def __contains__(self, state: str) -> bool:
         return state in self._sources
@@ -114,6 +118,7 @@ class StateSpace:
 
     def add(self, state: str, source: CostSource) -> None:
         self._sources[state] = self._known[state] = source
+        self._ahead = ([], 0, [])
 
     def add_blocks(self, state: str, blocks: Blocks) -> None:
         """A state whose real block metadata is known."""
@@ -137,7 +142,13 @@ class StateSpace:
 
     def at(self, query: int, states: Iterable[str]) -> dict[str, float]:
         """One query's service cost in each state."""
-        return {state: self._sources[state].cost(query) for state in states}
+        wanted = list(states)
+        known, first, rows = self._ahead
+        if known != wanted or not 0 <= query - first < len(rows):
+            first, stop = query, min(query + _TOGETHER, len(self.stream))
+            rows = self.matrix(wanted, slice(first, stop)).T.tolist()
+            self._ahead = (wanted, first, rows)
+        return dict(zip(wanted, rows[query - first], strict=True))
 
     def matrix(self, states: Sequence[str], queries: Any) -> npt.NDArray[np.float64]:
         """(states x queries)."""

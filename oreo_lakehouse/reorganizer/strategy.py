@@ -34,6 +34,16 @@ class Strategy(Protocol):
     @property
     def counters(self) -> dict[str, float]: ...
 
+    @property
+    def regret(self) -> dict[str, float]:
+        """What each state would have saved since the workload changed or the table moved; {} where nobody counts."""
+        ...
+
+    @property
+    def bound(self) -> dict[str, float] | None:
+        """What the decisions have cost, query by query, their comparator, and the limit proven of them, if any is."""
+        ...
+
     def aim_at(self, blocks: int) -> None:
         """New layouts should have this many blocks."""
         ...

@@ -2,13 +2,16 @@
 
 import json
 from decimal import Decimal
+from importlib.metadata import EntryPoint, EntryPoints
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from oreo_lakehouse.config import DecideSettings, LayoutSettings
 from oreo_lakehouse.errors import ConfigError, StoreError, TableError
-from oreo_lakehouse.layouts.generators import generate
+from oreo_lakehouse.layouts import generators
+from oreo_lakehouse.layouts.generators import GROUP, generate
 from oreo_lakehouse.layouts.layout import layout_from_json
 from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.layouts.skipping import might_match, service_costs
@@ -18,6 +21,7 @@ from oreo_lakehouse.predicates.rowtest import holds
 from oreo_lakehouse.predicates.tree import TRUE, And, Compare, CompareColumns, In, IsNull, Like, Op
 from oreo_lakehouse.predicates.values import Kind
 from oreo_lakehouse.predicates.workload import Workload
+from oreo_lakehouse.reorganizer.online import OnlineOptimizer
 
 GENERATORS = ["sort", "qdtree", "zorder", "hilbert"]
 every = pytest.mark.parametrize("name", GENERATORS)
@@ -60,6 +64,40 @@ def test_layouts_divide_all_rows_into_about_k_blocks_and_serve_the_workload(name
     assert sizes.min() >= 0.4 * N / 16
     costs = service_costs(Workload.of(queries(seed=2)), sample.blocks(layout), mode)
     assert costs.mean() < 0.35
+
+
+@every
+def test_blocks_are_balanced_within_the_stated_tolerance(name):
+    """Where values do not repeat: sort within a row, curves between half and twice the average; a qd-tree spends its
+    blocks where queries look, but none is below half the average."""
+    rows = pa.table({"day": RANDOM.permutation(N), "city": RANDOM.permutation(N).astype(str)})
+    ranges = [
+        And((Compare("day", Op.GE, Kind.INTEGER, 50 * i), Compare("day", Op.LT, Kind.INTEGER, 50 * i + 200)))
+        for i in range(100)
+    ]
+    layout = generate(name, Sample(rows), Workload.of(ranges), 16)
+    sizes = np.bincount(layout.assign(rows), minlength=layout.blocks)
+    assert layout.blocks == 16
+    assert sizes.min() >= 0.5 * N / 16
+    assert sizes.max() <= {"sort": N / 16 + 1, "qdtree": N}.get(name, 2 * N / 16)
+
+
+def test_a_user_s_own_generator_is_one_class_and_one_entry_point(monkeypatch):
+    """Installed packages announce generators; one is announced here as an installed package would."""
+    point = EntryPoint("by-city", "tests.layouts.own_generator:by_city", GROUP)
+    monkeypatch.setattr(generators, "entry_points", lambda **named: EntryPoints([point]).select(**named))
+    layout = generate("by-city", Sample(ROWS), WORKLOAD, 16)
+    assert layout.blocks == 2
+    assert layout_from_json(json.loads(json.dumps(layout.to_json()))).id == layout.id
+    costs = service_costs(WORKLOAD, Sample(ROWS).blocks(layout))
+    assert costs.mean() < 1
+    decide = DecideSettings(alpha=10.0)
+    optimizer = OnlineOptimizer(decide, LayoutSettings(generators=("by-city",)), seed=1)
+    blocks = Sample(ROWS).blocks_of(np.zeros(N, np.int32), 1)
+    cities = [Compare("city", Op.EQ, Kind.STRING, "c03")] * 200
+    assert optimizer.advise(cities, ROWS, blocks, 16, "initial").target.kind == "by-city"
+    with pytest.raises(ConfigError, match="known are by-city, hilbert"):
+        generate("by-town", Sample(ROWS), WORKLOAD, 16)
 
 
 @every

@@ -122,10 +122,27 @@ def test_prefix_like_is_judged_by_bounds():
     assert kept(Like("c", "%b"), blocks) == [True, True, True]
 
 
-def test_inequality_skips_only_a_block_of_that_one_value():
-    blocks = blocks_of([5, 5, 5], [5, 6, None], [0, 0, 0], Kind.INTEGER)
-    assert kept(Compare("c", Op.NE, Kind.INTEGER, 5), blocks) == [False, True, True]
-    assert kept(In("c", Kind.INTEGER, (4, 5), negated=True), blocks) == [False, True, True]
+def test_inequality_skips_only_a_block_of_that_one_value_and_no_engine_is_trusted_with_it():
+    blocks = blocks_of([5, 5, 5, None], [5, 6, None, None], [0, 0, 0, 10], Kind.INTEGER)
+    for query in (Compare("c", Op.NE, Kind.INTEGER, 5), In("c", Kind.INTEGER, (4, 5), negated=True)):
+        assert kept(query, blocks, "bid") == [False, True, True, False]
+        assert kept(query, blocks, "native") == [True, True, True, False]
+
+
+def test_a_list_is_a_range_for_engines_and_judged_literal_by_literal_by_our_own_pruning():
+    blocks = blocks_of([0, 4, 9, None], [3, 6, 12, None], [0, 0, 0, 10], Kind.INTEGER)
+    ends = In("c", Kind.INTEGER, (2, 9))
+    assert kept(ends, blocks, "bid") == [True, False, True, False]
+    assert kept(ends, blocks, "native") == [True, True, True, False]
+    assert kept(In("c", Kind.INTEGER, (4, 5, 6)), blocks, "native") == [False, True, False, False]
+
+
+def test_engines_read_everything_for_a_very_long_list():
+    blocks = blocks_of([0, 5000, None], [400, 5001, None], [0, 0, 10], Kind.INTEGER)
+    short, long = (In("c", Kind.INTEGER, tuple(range(count))) for count in (200, 201))
+    assert kept(short, blocks, "native") == [True, False, False]
+    assert kept(long, blocks, "native") == [True, True, False]
+    assert kept(long, blocks, "bid") == [True, False, False]
 
 
 def test_null_counts_decide_is_null_and_blocks_of_nulls_match_nothing_else():

@@ -93,6 +93,27 @@ def test_every_generator_assigns_the_same_blocks_in_spark(spark, case, zone):
         spark.conf.set("spark.sql.session.timeZone", before)
 
 
+def test_advanced_cuts_of_the_bid_mode_assign_the_same_blocks_in_spark(spark, case):
+    rows, path, random = case
+    sample = Sample(rows)
+    pairs = [CompareColumns(*pair) for pair in (("i", Op.LT, "small"), ("f", Op.GE, "g"), ("d", Op.LE, "e"))]
+    listed = [q for q in queries(rows, random) if isinstance(q, In) and not q.negated and q.column != "x"]
+    likes = [Like("s", "a%"), Like("s", "it%"), Like("we`ird.name", "'%")]
+    asked = (pairs, [*listed, Compare("s", Op.EQ, Kind.STRING, "ünï")], likes, [*pairs, *listed, *likes])
+    layouts = [generate("qdtree", sample, Workload.of(part * 10), 12, "bid") for part in asked]
+    select = [f"{layout.sql()} AS b{number}" for number, layout in enumerate(layouts)]
+    found = sorted(spark.read.parquet(path).selectExpr("id", *select).collect(), key=lambda row: row["id"])
+    for number, layout in enumerate(layouts):
+        assert layout.blocks > 1
+        assert [row[f"b{number}"] for row in found] == layout.assign(rows).tolist(), layout.describe()
+    assert {"columns", "compare"} <= {tag for layout in layouts for tag in cut_tags(layout.to_json()["tree"])}
+    assert " = " in layouts[1].sql()
+
+
+def cut_tags(tree):
+    return [] if tree is None else [*tree["cut"], *cut_tags(tree["left"]), *cut_tags(tree["right"])]
+
+
 def test_every_condition_holds_for_the_same_rows_in_spark(spark, case):
     rows, path, random = case
     conditions = queries(rows, random)

@@ -1,6 +1,10 @@
 """Batches of queries lead to advice, the same whether or not the process was restarted in between."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -48,7 +52,7 @@ def test_a_selective_workload_leads_to_a_layout_that_serves_it(policy):
     blocks = Sample(ROWS).blocks(advice.target)
     assert service_costs(Workload.of(queries("a", 100, seed=9)), blocks).mean() < 0.3
     assert {d.kind for d in advice.decisions} >= {"admit", "move"}
-    assert optimizer.layout(advice.target.id) is advice.target
+    assert optimizer.layouts[advice.target.id] is advice.target
 
 
 @both
@@ -80,13 +84,15 @@ def sliding():
         ]
 
 
-def run(policy, restart, stream):
+def run(policy, restart, stream, document=None, current="initial"):
     optimizer = OnlineOptimizer(DECIDE[policy], LAYOUT, seed=3)
-    current, out = "initial", []
+    if document is not None:
+        optimizer = OnlineOptimizer.from_json(document, DECIDE[policy], LAYOUT)
+    out = []
     for batch in stream:
         if restart:
             optimizer = OnlineOptimizer.from_json(json.loads(json.dumps(optimizer.to_json())), DECIDE[policy], LAYOUT)
-        layout = optimizer.layout(current)
+        layout = optimizer.layouts.get(current)
         blocks = BLOCKS if layout is None else Sample(ROWS).blocks(layout)
         advice = optimizer.advise(batch, ROWS, blocks, 16, current)
         if advice.target is not None:
@@ -108,6 +114,30 @@ def test_stop_and_resume_in_the_middle_of_a_drift():
 
 
 @both
+def test_another_process_goes_on_bit_for_bit(policy, tmp_path):
+    """Saved in the middle of a phase, taken up by a process that hashes strings otherwise."""
+    stream = list(batches())
+    first, document = run(policy, False, stream[:3])
+    whole, end = run(policy, False, stream)
+    (tmp_path / "state.json").write_text(json.dumps(document))
+    script = (
+        "import json, sys; sys.path.insert(0, sys.argv[1]); import test_reorganizer_online as here\n"
+        "out, end = here.run(sys.argv[3], False, list(here.batches())[3:], json.load(open(sys.argv[2])), sys.argv[4])\n"
+        "print(json.dumps([[current for current, _, _ in out], [costs for _, _, costs in out], end]))"
+    )
+    folder, state = str(Path(__file__).parent), str(tmp_path / "state.json")
+    done = subprocess.run(
+        [sys.executable, "-c", script, folder, state, policy, first[-1][0]],
+        env={**os.environ, "PYTHONHASHSEED": "12345"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    expected = [[current for current, _, _ in whole[3:]], [costs for _, _, costs in whole[3:]], end]
+    assert json.loads(done.stdout) == json.loads(json.dumps(expected))
+
+
+@both
 def test_a_move_that_was_not_made_is_told_and_remembered(policy):
     optimizer = OnlineOptimizer(DECIDE[policy], LAYOUT, seed=1)
     optimizer.advise(queries("a", 300), ROWS, BLOCKS, 16, "initial")
@@ -124,7 +154,7 @@ def test_states_are_bounded_and_layouts_survive_json():
     assert len(document["strategy"]["layouts"]) <= 3
     for layout in document["strategy"]["layouts"]:
         read = layout_from_json(json.loads(json.dumps(layout)))
-        assert optimizer.layout(read.id).to_json() == layout
+        assert optimizer.layouts[read.id].to_json() == layout
 
 
 @both

@@ -92,6 +92,27 @@ def test_made_queries_keep_the_width_and_stay_near_what_was_seen():
     assert spread.values(spread.groups[0])[0].min() < 100
 
 
+def test_made_ranges_begin_where_round_ones_do():
+    epoch = np.datetime64("1970-01-01", "D")
+    days = pa.table({"on": pa.array(range(8000, 10_000), pa.int32()).cast(pa.date32())})
+
+    def months(first):
+        low, high = (
+            int((np.datetime64("1994-01", "M") + m).astype("datetime64[D]").astype(int)) for m in (first, first + 1)
+        )
+        return And((Compare("on", Op.GE, Kind.DATE, low), Compare("on", Op.LT, Kind.DATE, high)))
+
+    seen = Workload.of([months(m) for m in (0, 3, 4, 7, 11, 14, 16, 20)])
+    made = augmented(seen, Sample(days), 200, new_generator(1))
+    low, high = ((epoch + bound).astype("datetime64[D]") for bound in made.values(made.groups[0]))
+    assert (low.astype("datetime64[M]").astype("datetime64[D]") == low).all()
+    assert (low.astype("datetime64[M]") + 1 == high.astype("datetime64[M]")).all()
+    assert len(np.unique(low)) > 12  # more than the eight that were seen
+    hundreds = Workload.of([ranged(100 * i, "n01") for i in range(8)])
+    made = augmented(hundreds, Sample(ROWS), 100, new_generator(1))
+    assert set(made.values(made.groups[0])[0] % 20) == {0}
+
+
 def test_literals_seen_often_are_not_redrawn():
     same = Workload.of([In("name", Kind.STRING, ("n01", "n02"))] * 20)
     made = augmented(same, Sample(ROWS), 50, new_generator(1))
