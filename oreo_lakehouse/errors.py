@@ -9,6 +9,7 @@
     │   └── UnsupportedTableError the table has a feature that we refuse to rewrite
     ├── HistoryError              query history is missing or cannot be read
     ├── StoreError                state under the store root cannot be read or written
+    ├── LedgerError               the ledger has no such decision, or nothing to tell yet
     ├── VerificationError         staged rows differ from the table's rows; nothing was committed
     ├── RollbackError             a layout cannot be undone; the message says why and names the fallback
     ├── ConflictError             somebody else changed the table or holds its lock: retry later (exit 1)
@@ -72,6 +73,10 @@ class HistoryError(OreoError):
 
 class StoreError(OreoError):
     """State under the store root cannot be read or written."""
+
+
+class LedgerError(OreoError):
+    """The ledger has no such decision, or nothing to tell yet."""
 
 
 class VerificationError(OreoError):

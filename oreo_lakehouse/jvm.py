@@ -101,3 +101,15 @@ def error_reason(error: BaseException) -> str:
     java = java_error(error)
     text = str((java.getMessage() if java is not None else str(error)) or "")
     return next((line.strip() for line in text.splitlines() if line.strip()), error_class(error))[:300]
+
+
+def root_reason(error: BaseException) -> str:
+    """What the deepest cause says: when a job of Spark's fails, that is the storage's or the table's own word."""
+    java = java_error(error)
+    while java is not None and java.getCause() is not None:
+        java = java.getCause()
+    if java is None:
+        return error_reason(error)
+    said = str(java.getMessage() or "").strip().split("\n", 1)[0].strip()
+    name = str(java.getClass().getSimpleName())
+    return f"{name}: {said}"[:300] if said else name

@@ -29,7 +29,7 @@ def certify(df: DataFrame, exclude: Collection[str] = ()) -> RowCertificate:
 
     `exclude` names the columns that a rewrite may change: the BID column, and row ids that are kept elsewhere.
     """
-    return _certificate(df.agg(*_aggregates(df, exclude)).collect()[0].asDict())
+    return _certificate(df.agg(*aggregates(df, exclude)).collect()[0].asDict())
 
 
 def observed(
@@ -41,7 +41,7 @@ def observed(
     difference is a reason to take the certificate again by `certify`, not yet a proof that rows differ.
     """
     observation = Observation(name)
-    watched = df.observe(observation, *_aggregates(df, exclude))
+    watched = df.observe(observation, *aggregates(df, exclude))
 
     def read() -> RowCertificate | None:
         java: Any = observation._jo
@@ -74,7 +74,8 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _aggregates(df: DataFrame, exclude: Collection[str]) -> tuple[Column, Column]:
+def aggregates(df: DataFrame, exclude: Collection[str]) -> tuple[Column, Column]:
+    """`rows` and `checksum`: added up over any division of the rows, they are the certificate of all of them."""
     # A sum of longs would overflow, which ANSI mode makes an error; 38 digits hold 10^19 rows.
     checksum = sf.sum(hash_expression(df, exclude).cast("decimal(20,0)").cast("decimal(38,0)"))
     return sf.count(sf.lit(1)).alias("rows"), checksum.cast("decimal(38,0)").alias("checksum")

@@ -11,13 +11,22 @@ A format is one module with one subclass of `Table`, one line in `resolve.py` an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from oreo_lakehouse.errors import RollbackError
 from oreo_lakehouse.predicates.values import Kind
+from oreo_lakehouse.tables.commits import (
+    FOLD,
+    LAYOUT,
+    CommitResult,
+    Committed,
+    Conflicted,
+    ForeignRewrite,
+    LayoutCommit,
+    Returnable,
+    Unknown,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +34,23 @@ if TYPE_CHECKING:
 
     from oreo_lakehouse.layouts.blocks import Blocks
     from oreo_lakehouse.layouts.layout import Layout
+    from oreo_lakehouse.tables.filefacts import Verified
+
+
+__all__ = [
+    "CommitResult",
+    "Committed",
+    "Conflicted",
+    "ForeignRewrite",
+    "LayoutCommit",
+    "Returnable",
+    "RewritePlan",
+    "RowCertificate",
+    "Staged",
+    "Table",
+    "TableIdentity",
+    "Unknown",
+]
 
 
 @dataclass(frozen=True)
@@ -52,8 +78,19 @@ class RewritePlan:
     rows: int
     files: int
     bytes: int
+    """Of the files that are rewritten."""
+    table_rows: int
+    table_bytes: int
+    """Of the whole version, by which a block is measured even when only some files are rewritten."""
     partition_columns: tuple[str, ...]
+    only: tuple[str, ...] | None = None
+    """The files to rewrite, by their names in `Blocks.names`; None for all of them."""
     warnings: tuple[str, ...] = ()
+
+    @property
+    def action(self) -> str:
+        """What the commit will be called: see `LayoutCommit.action`."""
+        return LAYOUT if self.only is None else FOLD
 
 
 @dataclass(frozen=True)
@@ -79,49 +116,12 @@ class Staged:
     replaced_files: int
     bid_column: str = ""
     """As in the plan: the one column that a rewrite may change."""
+    action: str = LAYOUT
+    """As in the plan."""
     added: tuple[dict[str, Any], ...] = ()
     """The format's own description of the new files, as JSON values."""
     removed: tuple[dict[str, Any], ...] = ()
     """The format's own description of the replaced files, as JSON values."""
-
-
-@dataclass(frozen=True)
-class Committed:
-    """The layout is visible as this version."""
-
-    version: int
-
-
-@dataclass(frozen=True)
-class Conflicted:
-    """It certainly did not land; the staged files may be discarded. The reason is a sentence."""
-
-    reason: str
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """It may or may not have landed: discard nothing, look for the run id later."""
-
-    reason: str
-
-
-CommitResult: TypeAlias = Committed | Conflicted | Unknown
-
-
-@dataclass(frozen=True)
-class LayoutCommit:
-    """A commit of ours, found in the table's own history."""
-
-    version: int
-    layout_id: str
-    run_id: str
-    time: datetime
-    action: str
-    """`layout`, `rollback` or `restore`."""
-    base_version: int
-    layout_run_id: str = ""
-    """Of a rollback: the run id of the layout commit that it undid."""
 
 
 class Table(ABC):
@@ -142,6 +142,10 @@ class Table(ABC):
         """Top-level columns by logical name, the BID column included once it exists."""
 
     @abstractmethod
+    def column_keys(self) -> dict[str, str]:
+        """Logical column name -> the column's name inside data files, by which file facts go."""
+
+    @abstractmethod
     def blocks(self, version: int | None = None) -> Blocks:
         """The files' statistics as block metadata, deletes applied to `rows` where they are known."""
 
@@ -150,11 +154,15 @@ class Table(ABC):
         """About `rows` rows drawn by Spark, uniformly and repeatably for one version and seed."""
 
     @abstractmethod
-    def plan(self, layout: Layout, bid_column: str) -> RewritePlan:
-        """Pin the current version and freeze the rewrite of all its files.
+    def plan(self, layout: Layout, bid_column: str, only: Collection[str] | None = None) -> RewritePlan:
+        """Pin the current version and freeze the rewrite of all its files, or of those named in `only`.
+
+        With `only`, rows join blocks of the same BID that the table has already: so a tail of appended files is folded
+        into a layout, or one partition rewritten. Every file that is named in full is the same as None.
 
         Raises:
             UnsupportedTableError: the table has a feature that we refuse to rewrite; the sentence says which.
+            ConflictError: a file in `only` is not part of the table any more.
         """
 
     @abstractmethod
@@ -162,8 +170,15 @@ class Table(ABC):
         """Write the rows of the plan's files into new files, one block a file; nothing becomes visible."""
 
     @abstractmethod
-    def verify(self, staged: Staged) -> RowCertificate:
-        """Read the staged files back.
+    def verify(
+        self, staged: Staged, columns: Collection[str] | None = None, pairs: Collection[tuple[str, str]] = ()
+    ) -> Verified:
+        """Read the staged files back: proof that no row was lost, and exact facts of every new file.
+
+        Args:
+            staged: what `stage` answered.
+            columns: which columns get facts; by default the first ones of a kind that has an order.
+            pairs: columns to compare with each other, row by row.
 
         Raises:
             VerificationError: their rows differ from the input's.
@@ -175,6 +190,10 @@ class Table(ABC):
 
         Rows that others appended since are kept. If another commit came between and every input is still live, the
         same staged files are committed again on top of it; if an input is gone, the answer is `Conflicted`.
+
+        Raises:
+            TableError: the table cannot be read, or may not be written by this user; nothing was committed, and the
+                staged files are deleted as far as that is possible.
         """
 
     @abstractmethod
@@ -186,25 +205,48 @@ class Table(ABC):
         """Our commits in the table's history, newest first."""
 
     @abstractmethod
+    def foreign_rewrites(self, since: LayoutCommit) -> list[ForeignRewrite]:
+        """Commits of others that took files out of the table which `since` or a later commit of ours had put in.
+
+        A file that only lost rows to a deletion vector or a delete file is still there, and not told of.
+
+        Raises:
+            TableError: the table's history does not go back so far.
+        """
+
+    @abstractmethod
     def revert(self, commit: LayoutCommit, run_id: str) -> CommitResult:
-        """Undo one layout commit alone by its inverse; rows appended since are kept.
+        """Undo one commit of ours alone by its inverse; rows appended since are kept.
 
         Raises:
             RollbackError: it cannot be undone without losing something; the sentence says why and what to do instead.
         """
 
-    def restore(self, commit: LayoutCommit, run_id: str) -> CommitResult:  # noqa: ARG002
-        """Make the files that an earlier layout wrote current again, without rewriting a row.
+    @abstractmethod
+    def return_to(self, commit: LayoutCommit, run_id: str) -> CommitResult:
+        """Make the files that were current after an earlier commit of ours current again, without rewriting a row.
 
-        Possible while they are still there and every commit since only appended rows or moved them between files. Rows
-        appended since stay in the files that their writers made.
+        Rows appended since are kept, in the files that their writers made. Where there is nothing to do, the answer is
+        the present version, and nothing is committed.
 
         Raises:
-            RollbackError: it cannot be done; the sentence says why and what to do instead.
+            RollbackError: files are gone, or rows were changed since; the sentence says why and what to do instead.
         """
-        raise RollbackError(
-            f"{self.identity.name}: {self.format} tables cannot go back to layout {commit.layout_id} yet."
-        )
+
+    @abstractmethod
+    def returnable(self, commit: LayoutCommit) -> Returnable:
+        """Whether `return_to` would do it now, and until when. Reads metadata and looks for files; opens none."""
+
+    def retain(self, commit: LayoutCommit, days: float) -> None:  # noqa: B027
+        """Ask the format to keep what a commit of ours replaced for so many days after it, so that it stays undoable.
+
+        A format that keeps replaced files by a rule of its own, which one commit cannot change, does nothing here;
+        `returnable` tells the truth in any case.
+        """
+
+    def release(self, commit: LayoutCommit) -> bool:  # noqa: ARG002
+        """Give back what `retain` asked for this commit; whether there was anything to give back."""
+        return False
 
     def sweep(self, run_id: str) -> int:  # noqa: ARG002
         """Delete the files of a run that died while it wrote them, unless they are committed; returns how many.

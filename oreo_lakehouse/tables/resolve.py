@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from py4j.java_gateway import is_instance_of
 
 from oreo_lakehouse.errors import NotATableError, TableError, TableNotFoundError
-from oreo_lakehouse.jvm import error_class, error_reason, hadoop_conf, java_session, jvm, scala_seq
+from oreo_lakehouse.jvm import error_class, error_reason, hadoop_conf, java_session, jvm, root_reason, scala_seq
 from oreo_lakehouse.tables.delta import DeltaTable
 from oreo_lakehouse.tables.iceberg import IcebergTable
+from oreo_lakehouse.tables.patience import answered
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,7 +86,7 @@ def _open_name(spark: SparkSession, name: str, parts: list[str]) -> Table:
     if state.catalog().isTempView(scala_seq(spark, parts)):
         raise NotATableError(f"{name} is a temporary view; name the table that it reads.")
     catalogs = state.catalogManager()
-    if len(parts) > 1 and catalogs.isCatalogRegistered(parts[0]):
+    if len(parts) > 1 and _is_catalog(spark, catalogs, parts[0]):
         catalog, parts = parts[0], parts[1:]
     else:
         catalog = str(catalogs.currentCatalog().name())
@@ -110,6 +111,18 @@ def _open_name(spark: SparkSession, name: str, parts: list[str]) -> Table:
     raise NotATableError(f"{name} is a table of {provider} format; only Delta and Iceberg tables can be maintained.")
 
 
+def _is_catalog(spark: SparkSession, catalogs: Any, name: str) -> bool:
+    """Whether a name means a catalog, which Spark finds out by starting it; that may ask a server."""
+    try:
+        return bool(answered(spark, f"catalog {name!r}", lambda: catalogs.isCatalogRegistered(name)))
+    except TableError:
+        raise
+    except Exception as error:
+        raise TableError(
+            f"catalog {name!r} could not be started: {root_reason(error)}; check its settings and that it runs."
+        ) from error
+
+
 def _quoted(part: str) -> str:
     return part if re.fullmatch(r"[A-Za-z_]\w*", part, re.ASCII) else f"`{part.replace('`', '``')}`"
 
@@ -120,8 +133,11 @@ def _load(spark: SparkSession, catalog: str, namespace: list[str], table: str, n
     for i, level in enumerate(namespace):
         levels[i] = level
     identifier = jvm(spark).org.apache.spark.sql.connector.catalog.Identifier.of(levels, table)
+    catalogs = java_session(spark).sessionState().catalogManager()
     try:
-        return java_session(spark).sessionState().catalogManager().catalog(catalog).loadTable(identifier)
+        return answered(spark, f"catalog {catalog!r}", lambda: catalogs.catalog(catalog).loadTable(identifier))
+    except TableError:
+        raise
     except Exception as error:
         if "NoSuch" in error_class(error):
             where = ".".join([catalog, *namespace])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import os
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +77,16 @@ class Lake:
         return certify(self.spark.newSession().table(name).where(where), [BID])
 
 
+def rounds() -> Iterator[int]:
+    """How many blocks to lay out by, in turn: two rounds, or as many as fit into OREO_APPEND_SECONDS."""
+    started, done = time.monotonic(), 0
+    seconds = float(os.environ.get("OREO_APPEND_SECONDS", "0"))
+    while done < 2 or time.monotonic() - started < seconds:
+        yield (3, 5)[done % 2]
+        done += 1
+    print(f"\n{done} layouts in {time.monotonic() - started:.0f} s")
+
+
 def run_id() -> str:
     return f"run{next(_runs)}"
 
@@ -82,7 +94,7 @@ def run_id() -> str:
 def staged_layout(table: Table, layout: Layout | None = None, bid_column: str = BID) -> Staged:
     """Planned, staged and verified."""
     staged = table.stage(table.plan(layout or Modulo(), bid_column), run_id())
-    assert table.verify(staged) == staged.certificate
+    assert table.verify(staged).certificate == staged.certificate
     return staged
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import deltalake
 import pyarrow as pa
 import pytest
-from lake import BID, Lake, Modulo, lay_out, run_id, staged_layout, version_of
+from lake import BID, Lake, Modulo, lay_out, rounds, run_id, staged_layout, version_of
 
 from oreo_lakehouse.tables.contract import Committed, Conflicted, Unknown
 from oreo_lakehouse.tables.delta import DeltaTable
@@ -147,16 +146,17 @@ def test_a_layout_waits_for_no_writer_and_fails_none(delta: Lake) -> None:
                 written.append(number)
             except Exception as error:
                 failures.append(error)
-            time.sleep(0.2)
+            stop.wait(0.2)
 
     writer = threading.Thread(target=append)
     writer.start()
     try:
-        for blocks in (3, 5):
+        for blocks in rounds():
             lay_out(table, Modulo(blocks))
     finally:
         stop.set()
         writer.join()
+    print(f"{len(written)} appends by delta-rs")
     assert not failures
     assert len(written) > 2
     found = sorted(row["id"] for row in delta.sql(f"select id from {name}").collect())

@@ -75,7 +75,7 @@ def test_a_staged_layout_is_finished_by_the_next_process(spark: SparkSession, wr
     table = DeltaTable.for_path(spark, str(wreck / "staged"))
     want = rows_of(spark, wreck / "staged")
     staged = staged_of(wreck, "staged")
-    assert table.verify(staged) == staged.certificate
+    assert table.verify(staged).certificate == staged.certificate
     version_of(table.commit(staged, {}))
     assert rows_of(spark, wreck / "staged") == want
     assert sorted(table.blocks().columns[BID].lower) == [0, 1, 2, 3]

@@ -71,6 +71,13 @@ def test_a_reader_feature_from_the_future_is_refused(delta: Lake) -> None:
         table.version()
 
 
+def test_geospatial_columns_are_refused_until_they_are_tested(delta: Lake) -> None:
+    _, table = delta.create(rows=4)
+    commit_by_hand(table, "protocol", minReaderVersion=1, minWriterVersion=7, writerFeatures=["geospatial"])
+    with pytest.raises(UnsupportedTableError, match="geospatial columns"):
+        table.plan(Modulo(), BID)
+
+
 def test_a_write_that_fails_half_way_leaves_no_files(delta: Lake) -> None:
     name, table = delta.create()
     lay_out(table)

@@ -117,18 +117,18 @@ def test_a_retained_layout_comes_back_without_rewriting_a_row(delta: Lake) -> No
     delta.sql(f"optimize {name}")
     want = delta.certificate(name)
     first = table.layout_commits()[1]
-    version = version_of(table.restore(first, "back"))
+    version = version_of(table.return_to(first, "back"))
     assert delta.certificate(name) == want
     blocks = table.blocks()
     bids = blocks.columns[BID]
     assert sorted(bids.lower[bids.lower_known]) == [0, 1, 2, 3]
     assert sorted(blocks.rows) == [1, 1, 100, 100, 100, 100]
     newest = table.layout_commits()[0]
-    assert (newest.version, newest.action, newest.layout_id) == (version, "restore", first.layout_id)
-    assert version_of(table.restore(newest, "again")) == version
+    assert (newest.version, newest.action, newest.layout_id) == (version, "return", first.layout_id)
+    assert version_of(table.return_to(newest, "again")) == version
     delta.sql(f"update {name} set v = 0 where id = 9")
     with pytest.raises(RollbackError, match=f"version {table.version()} .* changed rows"):
-        table.restore(first, "too late")
+        table.return_to(first, "too late")
 
 
 def test_a_rollback_can_be_undone_too(delta: Lake) -> None:

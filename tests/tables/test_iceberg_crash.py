@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from iceberg_child import main as child
 from iceberg_support import make_table, rows_of, values
-from lake import Modulo, lay_out
+from lake import Modulo, lay_out, rounds
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
 
 from oreo_lakehouse.jvm import error_class, error_reason
 from oreo_lakehouse.tables.contract import Committed, RowCertificate, Staged
+from oreo_lakehouse.tables.iceberg.manifests import local_path
 
 if TYPE_CHECKING:
     from conftest import Place
@@ -58,8 +59,13 @@ def test_work_of_a_killed_process_is_found_finished_or_taken_back(
     assert tables["done"].commit(done, {}) == Committed(tables["done"].version())
     assert tables["done"].discard(done) == 0
     assert tables["staged"].layout_commits() == tables["busy"].layout_commits() == []
-    assert tables["staged"].verify(staged) == staged.certificate
+    assert tables["staged"].verify(staged).certificate == staged.certificate
     assert isinstance(tables["staged"].commit(staged, {}), Committed)
+    busy = Path(local_path(tables["busy"].identity.location), "data", "oreo-never")
+    half_written = len(list(busy.glob("*.parquet")))
+    assert tables["busy"].sweep("never") == half_written
+    assert tables["done"].sweep(done.run_id) == 0
+    assert not busy.exists()
     lay_out(tables["busy"])
     assert {name: rows_of(spark, f"{place.iceberg}.{name}") for name in names} == before
 
@@ -103,12 +109,13 @@ def test_writers_that_never_pause_neither_fail_nor_lose_a_row(
     for writer in writers:
         writer.start()
     try:
-        for blocks in (3, 5):
+        for blocks in rounds():
             lay_out(table, Modulo(blocks))
     finally:
         stop.set()
         for writer in writers:
             writer.join()
+    print(", ".join(f"{len(keys)} appends by {who}" for who, keys in appended.items()))
     assert failures == []
     assert min(len(keys) for keys in appended.values()) > 0
     expected = sorted([*range(200), *appended["spark"], *appended["pyiceberg"]])

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from iceberg_support import make_table, rows_of, values
+from iceberg_support import java_table, make_table, rows_of, values
 from lake import BID, Modulo, lay_out
 
 from oreo_lakehouse.errors import NotATableError, TableError, TableNotFoundError, UnsupportedTableError
-from oreo_lakehouse.tables.iceberg import IcebergTable, engine
+from oreo_lakehouse.jvm import java_class
+from oreo_lakehouse.tables import patience
+from oreo_lakehouse.tables.iceberg import IcebergTable
 from oreo_lakehouse.tables.iceberg.manifests import local_path
+from oreo_lakehouse.tables.resolve import open_table
 
 if TYPE_CHECKING:
     from conftest import Place
@@ -61,7 +64,12 @@ def test_a_foreign_column_of_the_bids_name_is_refused(spark: SparkSession, place
         f"CREATE TABLE {place.iceberg}.v (id BIGINT, v VARIANT) USING iceberg TBLPROPERTIES ('format-version'='3')"
     )
     with pytest.raises(UnsupportedTableError, match="variant"):
-        IcebergTable.for_name(spark, f"{place.iceberg}.v").plan(Modulo(column="k"), BID)
+        IcebergTable.for_name(spark, f"{place.iceberg}.v").plan(Modulo(), BID)
+    spark.sql(f"CREATE TABLE {place.iceberg}.g (id BIGINT) USING iceberg TBLPROPERTIES ('format-version'='3')")
+    geometry = java_class(spark, "org.apache.iceberg.types.Types$GeometryType").crs84()
+    java_table(spark, f"{place.iceberg}.g").updateSchema().addColumn("g", geometry).commit()
+    with pytest.raises(UnsupportedTableError, match="geometry"):
+        IcebergTable.for_name(spark, f"{place.iceberg}.g").plan(Modulo(), BID)
 
 
 def test_a_hadoop_catalog_and_columns_without_bounds_give_warnings(spark: SparkSession, place: Place) -> None:
@@ -125,12 +133,14 @@ def silent_server() -> Iterator[int]:
 def test_a_catalog_that_does_not_answer_is_named_with_the_time_out(
     spark: SparkSession, silent_server: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr(patience, "ANSWER_SECONDS", 2.0)
     spark.conf.set("spark.sql.catalog.deaf", "org.apache.iceberg.spark.SparkCatalog")
     spark.conf.set("spark.sql.catalog.deaf.type", "rest")
     spark.conf.set("spark.sql.catalog.deaf.uri", f"http://127.0.0.1:{silent_server}")
-    with pytest.raises(TableError, match="did not answer within 2 s"):
+    with pytest.raises(TableError, match=r"the catalog of deaf\.db\.t did not answer within 2 s"):
         IcebergTable.for_name(spark, "deaf.db.t")
+    with pytest.raises(TableError, match="catalog 'deaf' did not answer within 2 s"):
+        open_table(spark, "deaf.db.t")
 
 
 def test_a_catalog_that_cannot_be_reached_is_named(spark: SparkSession, place: Place) -> None:

@@ -30,7 +30,7 @@ def test_a_layout_becomes_a_replace_snapshot_with_pure_blocks_and_the_same_rows(
     staged = table.stage(plan, "run-1")
     assert rows_of(spark, name) == before
     assert table.version() == plan.base_version
-    assert table.verify(staged) == staged.certificate == before
+    assert table.verify(staged).certificate == staged.certificate == before
     result = table.commit(staged, {"oreo.certificate": "told by the caller"})
     assert result == Committed(table.version())
     assert rows_of(spark, name) == before

@@ -77,9 +77,13 @@ def test_a_retained_layout_outlives_the_expiry_of_snapshots_until_it_is_released
     table.retain(first, days=7)
     table.retain(first, days=8)
     assert table.retained() == {first.run_id: first.base_version}
+    for start in (5000, 5100, 5200):  # the layout's own snapshot is not the table's any more, nor the one before that
+        numbers(spark, start, 5).writeTo(name).append()
     expire(spark, name)
-    numbers(spark, 5000, 5).writeTo(name).append()
     rows = rows_of(spark, name)
+    assert table.layout_commits() == [first]
+    assert (back := table.returnable(first)).possible
+    assert back.until is None
     assert isinstance(table.revert(first, "back"), Committed)
     assert rows_of(spark, name) == rows
     lay_out(table, Modulo(3))
@@ -87,6 +91,7 @@ def test_a_retained_layout_outlives_the_expiry_of_snapshots_until_it_is_released
     table.retain(second, days=7)
     assert table.release(second)
     assert not table.release(second)
+    assert [tag for (tag,) in values(spark, f"SELECT name FROM {name}.refs ORDER BY 1") if second.run_id in tag] == []
     assert second.run_id not in table.retained()
     numbers(spark, 6000, 5).writeTo(name).append()
     expire(spark, name)
@@ -126,7 +131,7 @@ def test_an_earlier_layout_comes_back_by_metadata_alone(spark: SparkSession, pla
     assert paths_of(spark, name) >= files_of_first | appended
     assert len(paths_of(spark, name)) == len(files_of_first | appended) + 1
     back = table.layout_commits()[0]
-    assert (back.layout_id, back.action, back.version) == (first.layout_id, "layout", result.version)
+    assert (back.layout_id, back.action, back.version) == (first.layout_id, "return", result.version)
     assert table.return_to(back, "nothing to do") == result
     assert isinstance(table.revert(back, "undone"), Committed)
     assert rows_of(spark, name) == rows

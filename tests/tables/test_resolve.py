@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,11 +11,20 @@ from oreo_lakehouse.errors import NotATableError, TableError, TableNotFoundError
 from oreo_lakehouse.tables.resolve import open_table
 
 
-@pytest.fixture
-def tables(spark: Any, place: Any) -> Any:
+@pytest.fixture(scope="module")
+def tables(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """Everything that a name may mean; nobody here changes any of it."""
+    folder = tmp_path_factory.mktemp("resolving")
+    place = SimpleNamespace(delta="resolving", iceberg="iceberg.resolving", folder=folder)
+    spark.sql(f"CREATE DATABASE {place.delta}")
+    spark.sql(f"CREATE NAMESPACE {place.iceberg}")
     spark.range(3).write.format("delta").saveAsTable(f"{place.delta}.d")
     spark.range(3).write.format("delta").save(str(place.folder / "by path"))
     spark.range(3).writeTo(f"{place.iceberg}.i").using("iceberg").create()
+    spark.range(3).write.parquet(str(place.folder / "plain"))
+    spark.sql(f"CREATE TABLE {place.delta}.p USING parquet AS SELECT 1 a")
+    spark.sql(f"CREATE VIEW {place.delta}.v AS SELECT * FROM {place.delta}.d")
+    spark.range(1).createOrReplaceTempView("tv")
     return place
 
 
@@ -68,10 +78,6 @@ def test_what_is_not_a_table_says_what_it_is(
     spark: Any, tables: Any, name: str, error: type[Exception], message: str
 ) -> None:
     db, folder = tables.delta, tables.folder
-    spark.range(3).write.parquet(str(folder / "plain"))
-    spark.sql(f"CREATE TABLE {db}.p USING parquet AS SELECT 1 a")
-    spark.sql(f"CREATE VIEW {db}.v AS SELECT * FROM {db}.d")
-    spark.range(1).createOrReplaceTempView("tv")
     with pytest.raises(error) as raised:
         open_table(spark, name.format(db=db, folder=folder))
     assert message.format(db=db, folder=folder) in str(raised.value)

@@ -37,11 +37,6 @@ public class Actions {
     return file.path() + (vector.isDefined() ? " " + vector.get() : "");
   }
 
-  public static String key(RemoveFile file) {
-    Option vector = file.getDeletionVectorUniqueId();
-    return file.path() + (vector.isDefined() ? " " + vector.get() : "");
-  }
-
   public String keys(List files) {
     StringBuilder lines = new StringBuilder();
     for (Iterator i = files.iterator(); i.hasNext();) lines.append(key((AddFile) i.next())).append('\n');
@@ -55,6 +50,17 @@ public class Actions {
     for (Iterator i = files.iterator(); i.hasNext();) {
       AddFile file = (AddFile) i.next();
       if (wanted.contains(key(file)) == inside) chosen.add(file);
+    }
+    return chosen;
+  }
+
+  /** The files with one of the paths. */
+  public List at(List files, String paths) {
+    Set wanted = new HashSet(Arrays.asList(paths.split("\n")));
+    List chosen = new ArrayList();
+    for (Iterator i = files.iterator(); i.hasNext();) {
+      AddFile file = (AddFile) i.next();
+      if (wanted.contains(file.path())) chosen.add(file);
     }
     return chosen;
   }
@@ -127,35 +133,6 @@ public class Actions {
     return true;
   }
 
-  /** One commit as the log has it: the files that it added, and the keys of those that it removed. */
-  public List change(DeltaLog log, Option table, long version) {
-    scala.collection.Iterator commits = log.getChanges(version, version, table, true);
-    List actions = list((scala.collection.immutable.Seq) ((scala.Tuple2) commits.next())._2());
-    List added = new ArrayList();
-    StringBuilder removed = new StringBuilder();
-    for (Iterator i = actions.iterator(); i.hasNext();) {
-      Object action = i.next();
-      if (action instanceof AddFile) added.add(action);
-      if (action instanceof RemoveFile) removed.append(key((RemoveFile) action)).append('\n');
-    }
-    return Arrays.asList(new Object[] {added, removed.toString()});
-  }
-
-  /** The files that commits from a version on appended, or that commit's version which changed rows otherwise. */
-  public Object appended(DeltaLog log, Option table, long from, long to) {
-    List added = new ArrayList();
-    scala.collection.Iterator commits = log.getChanges(from, to, table, true);
-    while (commits.hasNext()) {
-      scala.Tuple2 commit = (scala.Tuple2) commits.next();
-      for (Iterator i = list((scala.collection.immutable.Seq) commit._2()).iterator(); i.hasNext();) {
-        Object action = i.next();
-        if (action instanceof AddFile && ((AddFile) action).dataChange()) added.add(action);
-        if (action instanceof RemoveFile && ((RemoveFile) action).dataChange()) return commit._1();
-      }
-    }
-    return added;
-  }
-
   /** Paths of data files and deletion vectors that are not on storage; one listing a folder. */
   public String missing(DeltaLog log, List files) throws java.io.IOException {
     Map folders = new HashMap();
@@ -221,27 +198,5 @@ public class Actions {
     SQLMetric metric = SQLMetrics.createMetric(session.sparkContext(), name);
     metric.set(value);
     metrics.put(name, metric);
-  }
-
-  /** The operations of the newest commits, one a line. */
-  public String operations(DeltaLog log, Option table, int newest) {
-    StringBuilder lines = new StringBuilder();
-    scala.collection.immutable.Seq entries = log.history().getHistory(Option.apply(Integer.valueOf(newest)), table);
-    for (Iterator i = list(entries).iterator(); i.hasNext();)
-      lines.append(((DeltaHistory) i.next()).operation()).append('\n');
-    return lines.toString();
-  }
-
-  /** Our own commits: version, time in ms and the note, oldest or newest first as the log gives them. */
-  public String notes(DeltaLog log, Option table, long since, String mark) {
-    StringBuilder lines = new StringBuilder();
-    for (Iterator i = list(log.history().getHistory(since, Option.empty(), table)).iterator(); i.hasNext();) {
-      DeltaHistory entry = (DeltaHistory) i.next();
-      Option note = entry.userMetadata();
-      if (note.isDefined() && ((String) note.get()).contains(mark))
-        lines.append(entry.version().get()).append(' ').append(entry.timestamp().getTime()).append(' ')
-            .append(((String) note.get()).replace('\n', ' ')).append('\n');
-    }
-    return lines.toString();
   }
 }

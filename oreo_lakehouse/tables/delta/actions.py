@@ -1,4 +1,4 @@
-"""Delta's file actions in bulk, by the Java class beside this module.
+"""Delta's file actions in bulk, by the Java classes beside this module.
 
 A table may have tens of thousands of files, and one py4j call for each takes seconds. So lists of actions stay in the
 JVM; Python holds handles on them, and what it must see crosses as one string of JSON lines.
@@ -16,16 +16,26 @@ from oreo_lakehouse.jvm import compile_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_compiled: dict[str, Any] = {}
+_compiled: dict[tuple[str, str], Any] = {}
 
 
 def actions(spark: SparkSession) -> Any:
+    """What can be done with lists of files."""
+    return _unit(spark, "Actions")
+
+
+def past(spark: SparkSession) -> Any:
+    """What the log tells of earlier commits."""
+    return _unit(spark, "Past")
+
+
+def _unit(spark: SparkSession, name: str) -> Any:
     """The Java object, compiled once for a Spark application."""
-    application = spark.sparkContext.applicationId
-    if application not in _compiled:
-        source = files(__package__ or "").joinpath("Actions.java").read_text("utf-8")
-        _compiled[application] = compile_java(spark, source, "Actions").newInstance()
-    return _compiled[application]
+    key = (spark.sparkContext.applicationId, name)
+    if key not in _compiled:
+        source = files(__package__ or "").joinpath(f"{name}.java").read_text("utf-8")
+        _compiled[key] = compile_java(spark, source, name).newInstance()
+    return _compiled[key]
 
 
 def documents(lines: str) -> list[dict[str, Any]]:

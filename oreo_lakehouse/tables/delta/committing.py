@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from oreo_lakehouse.errors import TableError
-from oreo_lakehouse.jvm import error_class, error_reason
+from oreo_lakehouse.jvm import error_class, error_reason, root_reason
 from oreo_lakehouse.tables.contract import CommitResult, Committed, Conflicted, Staged, Unknown
 from oreo_lakehouse.tables.delta.actions import actions
+from oreo_lakehouse.tables.delta.commitnotes import ACTION, BASE, LAYOUT, RUN
 from oreo_lakehouse.tables.delta.features import refuse_unsupported
-from oreo_lakehouse.tables.delta.log import ACTION, BASE, LAYOUT, RUN, Log, configuration, partition_columns, schema_of
+from oreo_lakehouse.tables.delta.log import Log, configuration, partition_columns, schema_of
 from oreo_lakehouse.tables.delta.staging import added_files
 
 ATTEMPTS = 20
@@ -29,7 +30,7 @@ def commit(log: Log, staged: Staged, note: Mapping[str, str]) -> CommitResult:
         **note,
         LAYOUT: staged.layout_id,
         RUN: staged.run_id,
-        ACTION: "layout",
+        ACTION: staged.action,
         BASE: str(staged.base_version),
         "oreo.rows": str(staged.certificate.rows),
         "oreo.checksum": staged.certificate.checksum,
@@ -61,10 +62,6 @@ def attempt(log: Log, snapshot: Any, removed: Any, added: Any, message: Mapping[
         name = error_class(error).rsplit(".", 1)[-1]
         if name.startswith(_CONFLICTS) or name.endswith("ConcurrentModificationException"):
             return Conflicted(error_reason(error))
-        if name in ("AccessControlException", "AccessDeniedException") or "Permission denied" in error_reason(error):
-            raise TableError(
-                f"the log of {log.sql_name} may not be written by this user, nothing was changed: {error_reason(error)}"
-            ) from error
         # Anything else may have struck after the commit, in a hook or a checkpoint: the log knows.
         try:
             done = log.landed(message[RUN], int(snapshot.version()))
@@ -72,6 +69,10 @@ def attempt(log: Log, snapshot: Any, removed: Any, added: Any, message: Mapping[
             return Unknown(f"{error_reason(error)}; and the log cannot be read: {error_reason(second)}")
         if done is not None:
             return Committed(done)
+        if "AccessControlException" in root_reason(error) or "Permission denied" in root_reason(error):
+            raise TableError(
+                f"the log of {log.sql_name} may not be written by this user, nothing was changed: {root_reason(error)}"
+            ) from error
         return Unknown(error_reason(error))
 
 

@@ -16,50 +16,22 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import (
-    BinaryType,
-    BooleanType,
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
 
+from oreo_lakehouse.history import sparktypes
 from oreo_lakehouse.layouts.blocks import Blocks, Bools, ColumnStats, Ints
 from oreo_lakehouse.predicates.values import Array, Kind, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
-_KINDS: dict[type[DataType], Kind] = {
-    BooleanType: Kind.BOOLEAN,
-    ByteType: Kind.INTEGER,
-    ShortType: Kind.INTEGER,
-    IntegerType: Kind.INTEGER,
-    LongType: Kind.INTEGER,
-    FloatType: Kind.FLOAT,
-    DoubleType: Kind.FLOAT,
-    DecimalType: Kind.DECIMAL,
-    StringType: Kind.STRING,
-    BinaryType: Kind.BINARY,
-    DateType: Kind.DATE,
-    TimestampType: Kind.TIMESTAMP,
-    TimestampNTZType: Kind.TIMESTAMP_NTZ,
-}
+    from pyspark.sql.types import DataType, StructField, StructType
+
+    from oreo_lakehouse.tables.factpass import FactColumn
+
 _ARROW = {
     Kind.BOOLEAN: pa.bool_(),
     Kind.INTEGER: pa.int64(),
@@ -74,15 +46,21 @@ _LATEST = np.iinfo(np.int64).max
 _DOUBLE_ERROR = Decimal(2) ** -52
 _BY_SPARK = re.compile(r"(^|/)oreo-[^/]*$|\.c\d{3,}\.[a-z0-9.]*parquet$")
 """Names of files that Spark certainly wrote: ours, and those of partitioned tables."""
+_SPARK_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+"""Where Spark keeps what a string column was declared as."""
 _BYTES_PER_ROW = 100
 """A guess for files without statistics in a table that has none at all."""
 
 
 def kind_of_type(dtype: DataType) -> Kind:
     """The kind of a Spark type; a collated string is ordered by rules that nobody here knows."""
-    if isinstance(dtype, StringType) and dtype.simpleString() != "string":
-        return Kind.OTHER
-    return _KINDS.get(type(dtype), Kind.OTHER)
+    return sparktypes.kind_of_type(dtype.simpleString())
+
+
+def kind_of_field(field: StructField) -> Kind:
+    """The kind of a column. Spark pads what is compared with a CHAR(n), so its stored text has an order of its own."""
+    declared = str(field.metadata.get(_SPARK_TYPE, ""))
+    return Kind.OTHER if declared.lower().startswith("char") else kind_of_type(field.dataType)
 
 
 def physical_name(field: StructField) -> str:
@@ -90,25 +68,46 @@ def physical_name(field: StructField) -> str:
     return str(field.metadata.get("delta.columnMapping.physicalName", field.name))
 
 
+class FileColumn(NamedTuple):
+    """A column of the table, and its name in the data files."""
+
+    name: str
+    physical: str
+    kind: Kind
+
+
+def fact_columns(schema: StructType) -> list[FactColumn]:
+    """The top-level columns, for file facts."""
+    from oreo_lakehouse.tables.factpass import FactColumn  # not above: it loads Spark
+
+    return [FactColumn(field.name, physical_name(field), kind_of_field(field)) for field in schema.fields]
+
+
 def to_blocks(files: pa.Table, schema: StructType, partitions: Collection[str]) -> Blocks:
     """One block a file of the listing."""
+    columns = [FileColumn(f.name, physical_name(f), kind_of_field(f)) for f in schema.fields]
+    return blocks_of(files, columns, partitions)
+
+
+def blocks_of(files: pa.Table, fields: Iterable[FileColumn], partitions: Collection[str]) -> Blocks:
+    """The same, for columns that nobody needs Spark to describe."""
     sizes = files["size"].to_numpy().astype(np.int64)
     deleted = files["deleted"].to_numpy().astype(np.int64)
     rows = _rows(files["records"], sizes, deleted)
-    trusted = np.fromiter((_BY_SPARK.search(path) is not None for path in files["path"].to_pylist()), np.bool_)
+    names: tuple[str, ...] = tuple(files["path"].to_pylist())
+    trusted = np.fromiter((_BY_SPARK.search(name) is not None for name in names), np.bool_, len(names))
     columns: dict[str, ColumnStats] = {}
-    for field in schema.fields:
-        kind = kind_of_type(field.dataType)
+    for name, physical, kind in fields:
         if kind is Kind.OTHER:
             continue
-        if field.name in partitions:
-            stats = _exact(kind, _child(files, "partition", field.name), rows)
+        if name in partitions:
+            stats = _exact(kind, _child(files, "partition", name), rows)
         else:
-            low, high, nulls = (_child(files, part, physical_name(field)) for part in ("min", "max", "nulls"))
+            low, high, nulls = (_child(files, part, physical) for part in ("min", "max", "nulls"))
             stats = _bounded(kind, low, high, nulls, deleted, trusted)
         if stats is not None:
-            columns[field.name] = stats
-    return Blocks(rows, columns, sizes)
+            columns[name] = stats
+    return Blocks(rows, columns, sizes, names=names)
 
 
 def _rows(records: pa.ChunkedArray, sizes: Ints, deleted: Ints) -> Ints:

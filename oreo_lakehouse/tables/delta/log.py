@@ -19,11 +19,10 @@ from pyspark.sql.types import StructType
 
 from oreo_lakehouse.errors import NotATableError, TableError, UnsupportedTableError
 from oreo_lakehouse.jvm import error_class, error_reason, java_session, jvm, none
-from oreo_lakehouse.tables.contract import LayoutCommit
-from oreo_lakehouse.tables.delta.actions import actions
+from oreo_lakehouse.tables.contract import ForeignRewrite
+from oreo_lakehouse.tables.delta.actions import actions, past
+from oreo_lakehouse.tables.delta.commitnotes import LAYOUT, RUN
 
-LAYOUT, RUN, ACTION, BASE = "oreo.layout-id", "oreo.run-id", "oreo.action", "oreo.base-version"
-UNDONE_RUN = "oreo.layout-run-id"
 _NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 _FILE_PREFIX = "spark.databricks.delta.testOnly.dataFileNamePrefix"
 _SAFE = {
@@ -137,32 +136,32 @@ class Log:
 
     def notes(self, since: int = 0) -> Iterator[tuple[int, datetime, dict[str, str]]]:
         """Our own commits from a version on, newest first."""
-        text = str(actions(self.spark).notes(self.java, self.catalog_table, since, LAYOUT))
+        text = str(past(self.spark).notes(self.java, self.catalog_table, since, LAYOUT))
         for line in sorted((line for line in text.split("\n") if line), key=lambda x: -int(x.split(" ", 1)[0])):
             version, millis, note = line.split(" ", 2)
-            yield int(version), datetime.fromtimestamp(int(millis) / 1000, UTC), json.loads(note)
+            yield int(version), _moment(millis), json.loads(note)
+
+    def foreign_rewrites(self, since: int) -> list[ForeignRewrite]:
+        """See `Table.foreign_rewrites`."""
+        now = int(self.snapshot().version())
+        try:
+            text = str(past(self.spark).foreign(self.java, self.catalog_table, since, now, LAYOUT))
+        except Exception as error:
+            raise TableError(
+                f"what others did to {self.sql_name} since version {since} is not known, because its log does not go "
+                f"back so far: {error_reason(error)}"
+            ) from error
+        lines = [line.split("\t") for line in text.split("\n") if line]
+        return [ForeignRewrite(int(v), operation, _moment(ms), tuple(files)) for v, ms, operation, *files in lines]
 
     def operations(self, newest: int = 100) -> Counter[str]:
         """What the newest commits did, counted."""
-        text = str(actions(self.spark).operations(self.java, self.catalog_table, newest))
+        text = str(past(self.spark).operations(self.java, self.catalog_table, newest))
         return Counter(line for line in text.split("\n") if line)
 
     def landed(self, run_id: str, since: int) -> int | None:
         """The version that a run committed after `since`, or None."""
         return next((version for version, _, note in self.notes(since) if note.get(RUN) == run_id), None)
-
-
-def layout_commit(version: int, time: datetime, note: Mapping[str, str]) -> LayoutCommit:
-    """A commit of ours as the contract describes it."""
-    return LayoutCommit(
-        version=version,
-        layout_id=note[LAYOUT],
-        run_id=note.get(RUN, ""),
-        time=time,
-        action=note.get(ACTION, "layout"),
-        base_version=int(note[BASE]),
-        layout_run_id=note.get(UNDONE_RUN, ""),
-    )
 
 
 def schema_of(snapshot: Any) -> StructType:
@@ -179,6 +178,10 @@ def partition_columns(snapshot: Any) -> tuple[str, ...]:
 def configuration(snapshot: Any) -> dict[str, str]:
     """The table's properties."""
     return dict(json.loads(str(snapshot.metadata().json()))["metaData"].get("configuration") or {})
+
+
+def _moment(millis: str) -> datetime:
+    return datetime.fromtimestamp(int(millis) / 1000, UTC)
 
 
 def file_prefix(run_id: str) -> str:

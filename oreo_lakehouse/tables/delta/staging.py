@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import TimestampType
 
 from oreo_lakehouse.errors import ConflictError, TableError, VerificationError
-from oreo_lakehouse.jvm import error_reason, none, scala_object, scala_seq, some
+from oreo_lakehouse.jvm import error_reason, none, root_reason, scala_object, scala_seq, some
 from oreo_lakehouse.tables.arrange import arrange, rows_per_file
 from oreo_lakehouse.tables.certificate import certify, observed, quoted
 from oreo_lakehouse.tables.contract import RewritePlan, RowCertificate, Staged
 from oreo_lakehouse.tables.delta.actions import actions, documents, json_lines
+from oreo_lakehouse.tables.delta.fileblocks import fact_columns
 from oreo_lakehouse.tables.delta.indexed import statistics_columns
-from oreo_lakehouse.tables.delta.log import Log, file_prefix, schema_of
+from oreo_lakehouse.tables.delta.log import Log, file_prefix, partition_columns, schema_of
+from oreo_lakehouse.tables.factpass import SETTINGS, chosen, verified
+from oreo_lakehouse.tables.filefacts import Verified
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,24 +54,27 @@ def prepare(log: Log, plan: RewritePlan) -> Any:
 
 def stage(log: Log, plan: RewritePlan, run_id: str) -> Staged:
     """Write one block a file; see `Table.stage`."""
+    if plan.only == ():
+        raise TableError(f"no file of {log.sql_name} was named: there is nothing to fold.")
     snapshot, java = prepare(log, plan), actions(log.spark)
-    files = log.files(snapshot)
+    files = log.files(snapshot) if plan.only is None else java.at(log.files(snapshot), "\n".join(plan.only))
     if snapshot.version() != plan.base_version:
         files = java.select(files, java.keys(log.files(log.snapshot(plan.base_version))), True)
     if files.size() != plan.files:
         raise ConflictError(
             f"{log.sql_name} was changed while its rewrite was prepared; nothing was written, run again."
         )
-    settings = {"spark.sql.files.maxRecordsPerFile": str(rows_per_file(plan.rows, plan.layout.blocks))}
+    settings = {"spark.sql.files.maxRecordsPerFile": str(rows_per_file(plan.table_rows, plan.layout.blocks))}
     try:
         with log.session(settings, run_id) as session:
             certificate, added = _write(log, session, snapshot, files, plan)
     except Exception as error:
-        sweep(log, run_id)
+        with suppress(Exception):  # the first error is the one to tell
+            sweep(log, run_id)
         if isinstance(error, TableError):
             raise
         raise TableError(
-            f"could not write new files for {log.sql_name}: {error_reason(error)}. The table is as it was."
+            f"could not write new files for {log.sql_name}: {root_reason(error)}. The table is as it was."
         ) from error
     return Staged(
         layout_id=plan.layout.id,
@@ -76,6 +86,7 @@ def stage(log: Log, plan: RewritePlan, run_id: str) -> Staged:
         bytes=sum(int(add["size"]) for add in added),
         replaced_files=int(files.size()),
         bid_column=plan.bid_column,
+        action=plan.action,
         added=tuple(added),
         removed=tuple({"key": key} for key in str(java.keys(files)).split("\n") if key),
     )
@@ -100,22 +111,39 @@ def _write(
     return certificate() or certify(log.read(session, snapshot, files), [plan.bid_column]), added
 
 
-def verify(log: Log, staged: Staged) -> RowCertificate:
+def verify(
+    log: Log, staged: Staged, columns: Collection[str] | None = None, pairs: Collection[tuple[str, str]] = ()
+) -> Verified:
     """Read the staged files back; see `Table.verify`."""
     java = actions(log.spark)
     snapshot = log.snapshot(staged.base_version)
-    with log.session() as session:
-        found = certify(log.read(session, snapshot, added_files(log, staged)), [staged.bid_column])
-        if found == staged.certificate:
+    names = {path.rpartition("/")[2]: path for path in staged.paths}
+    needed = {staged.bid_column, *(name for pair in pairs for name in pair)}
+    # The text of a timestamp in a partition's name may mean another instant in another session's time zone.
+    unsure = {
+        name for name in partition_columns(snapshot) if isinstance(schema_of(snapshot)[name].dataType, TimestampType)
+    }
+    able = [column for column in fact_columns(schema_of(snapshot)) if column.name not in unsure]
+    with log.session(SETTINGS) as session:
+        found = verified(
+            log.read(session, snapshot, added_files(log, staged)),
+            sf.input_file_name(),
+            lambda uri: names.get(uri.rpartition("/")[2], uri),
+            chosen(able, columns, needed),
+            pairs,
+            staged.bid_column,
+        )
+        if found.certificate == staged.certificate:
             return found
         # The observed certificate counts a stage twice that Spark ran twice: ask the input again before giving up.
         keys = "\n".join(str(item["key"]) for item in staged.removed)
         inputs = java.select(log.files(snapshot), keys, True)
         wanted = certify(log.read(session, snapshot, inputs), [staged.bid_column])
-    if found == wanted:
+    if found.certificate == wanted:
         return found
     raise VerificationError(
-        f"the new files of {log.sql_name} hold {found.rows} rows (checksum {found.checksum}), its present files "
+        f"the new files of {log.sql_name} hold {found.certificate.rows} rows (checksum "
+        f"{found.certificate.checksum}), its present files "
         f"{wanted.rows} (checksum {wanted.checksum}): nothing was committed. Please report it with the schema."
     )
 

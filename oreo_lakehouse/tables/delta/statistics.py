@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
-from deltalake import DeltaTable as RustTable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StructField, StructType
@@ -18,7 +16,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 from oreo_lakehouse.errors import TableError
 from oreo_lakehouse.jvm import error_reason
 from oreo_lakehouse.predicates.values import Kind
-from oreo_lakehouse.tables.delta.fileblocks import kind_of_type, physical_name, to_blocks
+from oreo_lakehouse.tables.delta.fileblocks import kind_of_field, physical_name, to_blocks
+from oreo_lakehouse.tables.delta.listing import rust_listing
 from oreo_lakehouse.tables.delta.log import Log, partition_columns, schema_of
 
 if TYPE_CHECKING:
@@ -40,22 +39,11 @@ def read_blocks(log: Log, snapshot: Any) -> Blocks:
     return to_blocks(files, schema_of(snapshot), partition_columns(snapshot))
 
 
-def rust_listing(folder: str, version: int) -> pa.Table | None:
-    """The live files by delta-rs, or None where it lacks something that the table has."""
-    try:
-        found = pa.table(RustTable(folder, version=version).get_add_actions(flatten=False))
-    except Exception:  # whatever delta-rs stumbles over, Spark can read
-        return None
-    names = {"size_bytes": "size", "num_records": "records", "null_count": "nulls"}
-    columns = {names.get(name, name): found[name] for name in found.column_names}
-    return pa.table(columns | {"deleted": pa.array(np.zeros(len(found), np.int64))})
-
-
 def spark_listing(log: Log, snapshot: Any) -> pa.Table:
     """The live files by Spark, from the JSON in the log."""
     schema, partitions = schema_of(snapshot), partition_columns(snapshot)
-    counted = [f for f in schema.fields if f.name not in partitions and kind_of_type(f.dataType) is not Kind.OTHER]
-    bounds = [StructField(physical_name(f), f.dataType) for f in counted if kind_of_type(f.dataType) not in _UNBOUNDED]
+    counted = [f for f in schema.fields if f.name not in partitions and kind_of_field(f) is not Kind.OTHER]
+    bounds = [StructField(physical_name(f), f.dataType) for f in counted if kind_of_field(f) not in _UNBOUNDED]
     counts = [StructField(physical_name(f), LongType()) for f in counted]
     structs = {"min": ("minValues", bounds), "max": ("maxValues", bounds), "nulls": ("nullCount", counts)}
     shape = StructType([StructField("numRecords", LongType())])
@@ -81,6 +69,6 @@ def spark_listing(log: Log, snapshot: Any) -> pa.Table:
 
 def _partition_value(field: StructField) -> Column:
     text = sf.col("partitionValues").getItem(physical_name(field))
-    if kind_of_type(field.dataType) in (Kind.OTHER, Kind.TIMESTAMP, Kind.BINARY):
+    if kind_of_field(field) in (Kind.OTHER, Kind.TIMESTAMP, Kind.BINARY):
         return text.alias(field.name)
     return sf.nullif(text, sf.lit("")).cast(field.dataType).alias(field.name)  # an empty text means NULL in Delta

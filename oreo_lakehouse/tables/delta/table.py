@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql import functions as sf
 
-from oreo_lakehouse.errors import TableError
+from oreo_lakehouse.errors import ConflictError, TableError
 from oreo_lakehouse.jvm import error_reason
 from oreo_lakehouse.tables.certificate import quoted
 from oreo_lakehouse.tables.contract import (
     CommitResult,
+    ForeignRewrite,
     LayoutCommit,
+    Returnable,
     RewritePlan,
-    RowCertificate,
     Staged,
     Table,
     TableIdentity,
 )
 from oreo_lakehouse.tables.delta import committing, features, staging, undoing
 from oreo_lakehouse.tables.delta.actions import actions
-from oreo_lakehouse.tables.delta.fileblocks import kind_of_type
+from oreo_lakehouse.tables.delta.commitnotes import layout_commit
+from oreo_lakehouse.tables.delta.fileblocks import fact_columns, kind_of_field
 from oreo_lakehouse.tables.delta.indexed import statistics_columns
-from oreo_lakehouse.tables.delta.log import Log, layout_commit, partition_columns, schema_of
+from oreo_lakehouse.tables.delta.log import Log, partition_columns, schema_of
 from oreo_lakehouse.tables.delta.statistics import read_blocks
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from oreo_lakehouse.layouts.blocks import Blocks
     from oreo_lakehouse.layouts.layout import Layout
     from oreo_lakehouse.predicates.values import Kind
+    from oreo_lakehouse.tables.filefacts import Verified
 
 _SPLITS = {"spark.sql.files.minPartitionNum": "32", "spark.sql.files.maxPartitionBytes": "128MB"}
 """Spark samples by the place of a row among its splits: the same on every machine, so that a sample is repeatable."""
@@ -66,7 +70,10 @@ class DeltaTable(Table):
         return int(self._log.snapshot().version())
 
     def schema(self) -> dict[str, Kind]:
-        return {field.name: kind_of_type(field.dataType) for field in schema_of(self._log.snapshot()).fields}
+        return {field.name: kind_of_field(field) for field in schema_of(self._log.snapshot()).fields}
+
+    def column_keys(self) -> dict[str, str]:
+        return {column.name: column.key for column in fact_columns(schema_of(self._log.snapshot()))}
 
     def blocks(self, version: int | None = None) -> Blocks:
         return read_blocks(self._log, self._log.snapshot(version))
@@ -84,7 +91,7 @@ class DeltaTable(Table):
             except Exception as error:
                 raise TableError(f"cannot read rows of {self.identity.name}: {error_reason(error)}") from error
 
-    def plan(self, layout: Layout, bid_column: str) -> RewritePlan:
+    def plan(self, layout: Layout, bid_column: str, only: Collection[str] | None = None) -> RewritePlan:
         snapshot = self._log.snapshot()
         features.refuse_unsupported(self.identity.name, snapshot)
         schema = schema_of(snapshot)
@@ -95,18 +102,24 @@ class DeltaTable(Table):
             )
         bid_column, adds = features.resolve_bid_column(self.identity.name, schema, bid_column)
         listed = statistics_columns(snapshot, tuple(filter(None, (bid_column, *layout.columns))))
-        files = self._log.files(snapshot)
+        everything = self._log.files(snapshot)
+        chosen, files = self._chosen(everything, only)
+        _, total_bytes, _, _ = actions(self.spark).totals(everything)
         count, size, _, _ = actions(self.spark).totals(files)
+        rows = self._rows(files)
         return RewritePlan(
             table=self.identity,
             base_version=int(snapshot.version()),
             layout=layout,
             bid_column=bid_column,
             adds_bid_column=adds,
-            rows=self._rows(files),
+            rows=rows,
             files=int(count),
             bytes=int(size),
+            table_rows=rows if chosen is None else self._rows(everything),
+            table_bytes=int(total_bytes),
             partition_columns=partition_columns(snapshot),
+            only=chosen,
             warnings=features.warnings(
                 snapshot, listed, bid_column if adds else "", self._log.operations() if adds else {}
             ),
@@ -115,11 +128,18 @@ class DeltaTable(Table):
     def stage(self, plan: RewritePlan, run_id: str) -> Staged:
         return staging.stage(self._log, plan, run_id)
 
-    def verify(self, staged: Staged) -> RowCertificate:
-        return staging.verify(self._log, staged)
+    def verify(
+        self, staged: Staged, columns: Collection[str] | None = None, pairs: Collection[tuple[str, str]] = ()
+    ) -> Verified:
+        return staging.verify(self._log, staged, columns, pairs)
 
     def commit(self, staged: Staged, note: dict[str, str]) -> CommitResult:
-        return committing.commit(self._log, staged, note)
+        try:
+            return committing.commit(self._log, staged, note)
+        except TableError:
+            with suppress(TableError):
+                self.discard(staged)
+            raise
 
     def discard(self, staged: Staged) -> int:
         return staging.discard(self._log, staged)
@@ -130,11 +150,30 @@ class DeltaTable(Table):
     def revert(self, commit: LayoutCommit, run_id: str) -> CommitResult:
         return undoing.revert(self._log, commit, run_id)
 
-    def restore(self, commit: LayoutCommit, run_id: str) -> CommitResult:
-        return undoing.restore(self._log, commit, run_id)
+    def return_to(self, commit: LayoutCommit, run_id: str) -> CommitResult:
+        return undoing.return_to(self._log, commit, run_id)
+
+    def returnable(self, commit: LayoutCommit) -> Returnable:
+        return undoing.returnable(self._log, commit)
+
+    def foreign_rewrites(self, since: LayoutCommit) -> list[ForeignRewrite]:
+        return self._log.foreign_rewrites(since.version)
 
     def sweep(self, run_id: str) -> int:
         return staging.sweep(self._log, run_id)
+
+    def _chosen(self, files: Any, only: Collection[str] | None) -> tuple[tuple[str, ...] | None, Any]:
+        """The names in `only`, None if they are all, and their files."""
+        names = None if only is None else tuple(sorted(set(only)))
+        if names is None:
+            return None, files
+        found = actions(self.spark).at(files, "\n".join(names))
+        if found.size() != len(names):
+            raise ConflictError(
+                f"{len(names) - found.size()} of the {len(names)} files to rewrite are not in {self.identity.name} any "
+                "more; run again."
+            )
+        return (None, files) if names and found.size() == files.size() else (names, found)
 
     def _rows(self, files: object) -> int:
         """Rows of files with deletes applied, counted by Spark where the log does not tell."""

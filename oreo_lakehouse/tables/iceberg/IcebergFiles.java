@@ -2,6 +2,7 @@ package oreo.unit;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
@@ -11,9 +12,12 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.HasTableOperations;
+import org.apache.iceberg.LocationProviders;
 import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.ManifestFiles;
 import org.apache.iceberg.Snapshot;
@@ -21,14 +25,15 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.TableScan;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.io.FileInfo;
+import org.apache.iceberg.io.LocationProvider;
+import org.apache.iceberg.io.SupportsPrefixOperations;
 import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.node.ArrayNode;
-import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.node.ObjectNode;
 import org.apache.iceberg.spark.FileRewriteCoordinator;
 import org.apache.iceberg.spark.ScanTaskSetManager;
 import org.apache.iceberg.spark.SparkTableCache;
 import org.apache.iceberg.util.JsonUtil;
-import org.apache.iceberg.util.SnapshotUtil;
 
 /**
  * What a table holds, in one call for all its files: a loop from Python would cross the gateway once a file. Compiled
@@ -75,6 +80,15 @@ public class IcebergFiles {
     return files;
   }
 
+  /** The paths of the tasks' data files, as JSON. */
+  public String locations(List tasks) {
+    ArrayNode paths = JSON.createArrayNode();
+    for (Iterator i = tasks.iterator(); i.hasNext(); ) {
+      paths.add(file(i.next()).location());
+    }
+    return paths.toString();
+  }
+
   /** [rows, bytes, files, delete files] of the tasks. */
   public String totals(List tasks) {
     long rows = 0, bytes = 0;
@@ -91,41 +105,9 @@ public class IcebergFiles {
     return "[" + rows + "," + bytes + "," + tasks.size() + "," + deletes.size() + "]";
   }
 
-  /** The paths of the data files that a snapshot added, or of those that it removed, as JSON. */
-  public String changed(Table table, long snapshot, boolean added) {
-    Snapshot made = table.snapshot(snapshot);
-    ArrayNode paths = JSON.createArrayNode();
-    Iterable files = added ? made.addedDataFiles(table.io()) : made.removedDataFiles(table.io());
-    for (Iterator i = files.iterator(); i.hasNext(); ) {
-      paths.add(((DataFile) i.next()).location());
-    }
-    return paths.toString();
-  }
-
-  /** Every snapshot with those summary entries whose key begins with the prefix; `main` marks the current history. */
-  public String snapshots(Table table, String prefix) {
-    Set main = new HashSet(SnapshotUtil.currentAncestorIds(table));
-    ArrayNode all = JSON.createArrayNode();
-    for (Iterator i = table.snapshots().iterator(); i.hasNext(); ) {
-      Snapshot snapshot = (Snapshot) i.next();
-      ObjectNode entry = all.addObject();
-      entry.put("id", snapshot.snapshotId());
-      entry.put("millis", snapshot.timestampMillis());
-      entry.put("main", main.contains(Long.valueOf(snapshot.snapshotId())));
-      ObjectNode summary = entry.putObject("summary");
-      for (Iterator s = snapshot.summary().entrySet().iterator(); s.hasNext(); ) {
-        Map.Entry property = (Map.Entry) s.next();
-        if (((String) property.getKey()).startsWith(prefix)) {
-          summary.put((String) property.getKey(), (String) property.getValue());
-        }
-      }
-    }
-    return all.toString();
-  }
-
   /** Register tasks under a name that Spark's Iceberg reader and writer accept in the place of a table's. */
-  public void open(Table table, String group, List tasks) {
-    SparkTableCache.get().add(group, table);
+  public void open(Table table, String group, List tasks, String folder) {
+    SparkTableCache.get().add(group, folder == null ? table : new Apart(table, folder));
     ScanTaskSetManager.get().stageTasks(table, group, tasks);
   }
 
@@ -143,6 +125,50 @@ public class IcebergFiles {
   public String referenced(Table table, Collection paths) throws Exception {
     Set wanted = new HashSet(paths);
     ArrayNode found = JSON.createArrayNode();
+    for (Iterator i = mentioned(table, "").iterator(); i.hasNext(); ) {
+      Object path = i.next();
+      if (wanted.contains(path)) {
+        found.add((String) path);
+      }
+    }
+    return found.toString();
+  }
+
+  /** Delete the files in a run's folder that no retained snapshot refers to; how many that were. */
+  public int sweep(Table table, String folder) throws Exception {
+    if (!(table.io() instanceof SupportsPrefixOperations)) {
+      return 0;
+    }
+    SupportsPrefixOperations storage = (SupportsPrefixOperations) table.io();
+    String mark = folder.substring(folder.lastIndexOf('/')) + "/";
+    Set kept = new HashSet(); // by what follows the run's folder, since a storage may spell the rest otherwise
+    for (Iterator i = mentioned(table, mark).iterator(); i.hasNext(); ) {
+      String path = (String) i.next();
+      kept.add(path.substring(path.indexOf(mark) + mark.length()));
+    }
+    List stray = new ArrayList();
+    try {
+      for (Iterator i = storage.listPrefix(folder + "/").iterator(); i.hasNext(); ) {
+        String path = ((FileInfo) i.next()).location();
+        if (!kept.contains(path.substring(path.indexOf(mark) + mark.length()))) {
+          stray.add(path);
+        }
+      }
+    } catch (java.io.UncheckedIOException none) { // it never wrote
+      return 0;
+    }
+    for (Iterator i = stray.iterator(); i.hasNext(); ) {
+      storage.deleteFile((String) i.next());
+    }
+    if (kept.isEmpty()) {
+      storage.deletePrefix(folder + "/"); // what is left are empty folders
+    }
+    return stray.size();
+  }
+
+  /** The paths with `part` in them that any retained snapshot refers to. */
+  private static Set mentioned(Table table, String part) throws Exception {
+    Set found = new HashSet();
     Set seen = new HashSet();
     for (Iterator i = table.snapshots().iterator(); i.hasNext(); ) {
       List manifests = ((Snapshot) i.next()).dataManifests(table.io());
@@ -154,9 +180,9 @@ public class IcebergFiles {
         CloseableIterable live = ManifestFiles.readPaths(manifest, table.io());
         try {
           for (Iterator p = live.iterator(); p.hasNext(); ) {
-            Object path = p.next();
-            if (wanted.remove(path)) {
-              found.add((String) path);
+            String path = (String) p.next();
+            if (path.contains(part)) {
+              found.add(path);
             }
           }
         } finally {
@@ -164,7 +190,26 @@ public class IcebergFiles {
         }
       }
     }
-    return found.toString();
+    return found;
+  }
+
+  /** The table, with a folder of its own for the data files that are written through it. */
+  public static class Apart extends BaseTable {
+    private final Map properties;
+
+    public Apart(Table table, String folder) {
+      super(((HasTableOperations) table).operations(), table.name());
+      properties = new HashMap(table.properties());
+      properties.put("write.data.path", folder);
+    }
+
+    public Map properties() {
+      return properties;
+    }
+
+    public LocationProvider locationProvider() {
+      return LocationProviders.locationsFor(location(), properties);
+    }
   }
 
   /** Delete what is there of the paths; how many that were. */

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.errors import TableError
-from oreo_lakehouse.jvm import error_class, error_reason, jvm
+from oreo_lakehouse.jvm import error_class, error_reason, jvm, root_reason
 from oreo_lakehouse.tables.contract import CommitResult, Committed, Conflicted, Unknown
 from oreo_lakehouse.tables.iceberg.engine import explained, format_version, version_of
 from oreo_lakehouse.tables.iceberg.history import find_run
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 ATTEMPTS = 5
 _NOT_LANDED = ("ValidationException", "CommitFailedException")
 """The engine's word that an attempt did not land; after anything else it may have."""
+_DENIED = ("AccessControlException", "AccessDeniedException", "ForbiddenException", "NotAuthorizedException")
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def commit_swap(engine: Engine, name: str, load: Callable[[], Any], swap: Swap) 
     """Commit it, or find out that it has landed already.
 
     Raises:
-        TableError: the table cannot be read, and no attempt is under way.
+        TableError: the table cannot be read and no attempt is under way, or this user may not write it.
     """
     outgoing, incoming = json.dumps(swap.removed), json.dumps(swap.added)
     summary = jvm(engine.spark).java.util.HashMap()
@@ -68,6 +69,10 @@ def commit_swap(engine: Engine, name: str, load: Callable[[], Any], swap: Swap) 
         except Exception as error:
             reason = f"{error_class(error).rpartition('.')[2]}: {error_reason(error)}"
             certain = certain and error_class(error).endswith(_NOT_LANDED)
+            if root_reason(error).partition(":")[0].endswith(_DENIED) and find_run(engine, load(), swap.run_id) is None:
+                raise TableError(
+                    f"the metadata of {name} may not be written by this user, nothing was changed: {root_reason(error)}"
+                ) from error
     return Conflicted(f"{reason}.") if certain else Unknown(f"{reason}.")
 
 

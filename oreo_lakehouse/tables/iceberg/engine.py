@@ -6,20 +6,17 @@ Everything else here takes an `Engine` and Iceberg's Java table, which py4j leav
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.errors import NotATableError, TableError, TableNotFoundError
-from oreo_lakehouse.jvm import compile_java, error_class, error_reason, java_error, java_session, jvm
+from oreo_lakehouse.jvm import compile_java, error_class, error_reason, java_error, java_session, jvm, root_reason
+from oreo_lakehouse.tables.patience import answered
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-ANSWER_SECONDS = 60.0
-"""How long a catalog may take to name a table's metadata; its own client may wait for ever."""
 
 _units: dict[tuple[str, str], Any] = {}
 """Compiled once a Spark application and class."""
@@ -31,6 +28,7 @@ class Engine:
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
         self.files = _unit(spark, "IcebergFiles")
+        self.past = _unit(spark, "IcebergPast")
         self.swaps = _unit(spark, "IcebergSwaps")
 
     @property
@@ -48,17 +46,14 @@ class Engine:
         """
 
         def ask() -> Any:
-            # A catalog is configured from the thread's active session when it is first used.
-            jvm(self.spark).org.apache.spark.sql.classic.SparkSession.setActiveSession(java_session(self.spark))
             table = self.api.spark.Spark3Util.loadIcebergTable(java_session(self.spark), name)
             table.refresh()
             return table
 
         try:
-            return _answered(ask, ANSWER_SECONDS)
-        except TimeoutError as error:
-            waited = f"did not answer within {ANSWER_SECONDS:.0f} s"
-            raise TableError(f"the catalog of {name} {waited}: check that it runs, and try again.") from error
+            return answered(self.spark, f"the catalog of {name}", ask)
+        except TableError:
+            raise
         except Exception as error:
             raise _not_loaded(name, error) from error
 
@@ -91,8 +86,7 @@ def explained(doing: str, name: str) -> Generator[None]:
     except Exception as error:
         if java_error(error) is None:
             raise
-        kind = error_class(error).rpartition(".")[2]
-        raise TableError(f"could not {doing} {name}: {kind}: {error_reason(error)}. No row was changed.") from error
+        raise TableError(f"could not {doing} {name}: {root_reason(error)}. No row was changed.") from error
 
 
 def version_of(table: Any) -> int:
@@ -113,26 +107,6 @@ def _unit(spark: SparkSession, name: str) -> Any:
         constructor = compile_java(spark, source, name).getConstructors()[0]
         _units[key] = constructor.newInstance(gateway.new_array(jvm(spark).java.lang.Object, 0))
     return _units[key]
-
-
-def _answered(ask: Callable[[], Any], seconds: float) -> Any:
-    """The answer, waited for on a thread of its own, which is left behind if none comes."""
-    outcome: list[Any] = []
-
-    def work() -> None:
-        try:
-            outcome.append(ask())
-        except BaseException as error:
-            outcome.append(error)
-
-    worker = threading.Thread(target=work, name="oreo-catalog", daemon=True)
-    worker.start()
-    worker.join(seconds)
-    if not outcome:
-        raise TimeoutError
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    return outcome[0]
 
 
 def _not_loaded(name: str, error: Exception) -> TableError:

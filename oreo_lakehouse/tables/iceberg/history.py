@@ -7,16 +7,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from oreo_lakehouse.tables.contract import LayoutCommit, Staged
+from oreo_lakehouse.errors import TableError
+from oreo_lakehouse.tables.commits import LAYOUT, RETURN, ROLLBACK, ForeignRewrite, LayoutCommit
 
 if TYPE_CHECKING:
+    from oreo_lakehouse.tables.contract import Staged
     from oreo_lakehouse.tables.iceberg.engine import Engine
 
+LAYOUT_TAG = "oreo-layout-"
+"""How the tags begin that keep our own snapshots from expiring."""
 _PREFIX = "oreo."
 
 
 @dataclass(frozen=True)
-class _Snapshot:
+class Snapshot:
+    """A retained snapshot, as far as a commit of ours is told from others."""
+
     id: int
     millis: int
     main: bool
@@ -26,7 +32,7 @@ class _Snapshot:
 def layout_summary(staged: Staged, note: dict[str, str]) -> dict[str, str]:
     """The summary of a layout commit; keys of `note` that lack the prefix get it."""
     ours = {
-        "oreo.action": "layout",
+        "oreo.action": staged.action,
         "oreo.layout-id": staged.layout_id,
         "oreo.run-id": staged.run_id,
         "oreo.base-version": str(staged.base_version),
@@ -39,7 +45,7 @@ def layout_summary(staged: Staged, note: dict[str, str]) -> dict[str, str]:
 def rollback_summary(commit: LayoutCommit, run_id: str) -> dict[str, str]:
     """The summary of a commit that undoes a layout."""
     return {
-        "oreo.action": "rollback",
+        "oreo.action": ROLLBACK,
         "oreo.layout-id": commit.layout_id,
         "oreo.run-id": run_id,
         "oreo.base-version": str(commit.version),
@@ -50,11 +56,11 @@ def rollback_summary(commit: LayoutCommit, run_id: str) -> dict[str, str]:
 def return_summary(target: LayoutCommit, run_id: str, base_version: int) -> dict[str, str]:
     """The summary of a commit that brings an earlier layout's own files back."""
     return {
-        "oreo.action": "layout",
+        "oreo.action": RETURN,
         "oreo.layout-id": target.layout_id,
         "oreo.run-id": run_id,
         "oreo.base-version": str(base_version),
-        "oreo.returns-to": target.run_id,
+        "oreo.layout-run-id": target.run_id,
     }
 
 
@@ -66,21 +72,44 @@ def find_run(engine: Engine, table: Any, run_id: str) -> int | None:
 
 def layout_commits(engine: Engine, table: Any) -> list[LayoutCommit]:
     """Our commits in the table's current history, newest first."""
+    return commits_among(_snapshots(engine, table))
+
+
+def commits_among(snapshots: list[Snapshot]) -> list[LayoutCommit]:
+    """Our commits among snapshots in the order of commits, newest first."""
     return [
         LayoutCommit(
             version=snapshot.id,
             layout_id=snapshot.summary["oreo.layout-id"],
             run_id=snapshot.summary["oreo.run-id"],
-            time=datetime.fromtimestamp(snapshot.millis / 1000, tz=UTC),
-            action=snapshot.summary.get("oreo.action", "layout"),
+            time=_moment(snapshot.millis),
+            action=snapshot.summary.get("oreo.action", LAYOUT),
             base_version=int(snapshot.summary.get("oreo.base-version", "-1")),
             layout_run_id=snapshot.summary.get("oreo.layout-run-id", ""),
         )
-        for snapshot in reversed(_snapshots(engine, table))
+        for snapshot in reversed(snapshots)
         if snapshot.main and {"oreo.layout-id", "oreo.run-id"} <= snapshot.summary.keys()
     ]
 
 
-def _snapshots(engine: Engine, table: Any) -> list[_Snapshot]:
+def foreign_rewrites(engine: Engine, name: str, table: Any, since: int) -> list[ForeignRewrite]:
+    """See `Table.foreign_rewrites`."""
+    text = engine.past.foreign(table, since, "oreo.layout-id")
+    if text is None:
+        raise TableError(
+            f"what others did to {name} since snapshot {since} is not known, because that snapshot is not in its "
+            "present history: it has expired, or the table was rolled back past it."
+        )
+    return [
+        ForeignRewrite(found["id"], found["operation"], _moment(found["millis"]), tuple(found["files"]))
+        for found in json.loads(text)
+    ]
+
+
+def _moment(millis: int) -> datetime:
+    return datetime.fromtimestamp(millis / 1000, tz=UTC)
+
+
+def _snapshots(engine: Engine, table: Any) -> list[Snapshot]:
     """Every retained snapshot, in the order of commits."""
-    return [_Snapshot(**entry) for entry in json.loads(engine.files.snapshots(table, _PREFIX))]
+    return [Snapshot(**entry) for entry in json.loads(engine.past.snapshots(table, _PREFIX, LAYOUT_TAG))]

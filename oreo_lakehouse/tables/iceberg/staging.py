@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as sf
 
 from oreo_lakehouse.errors import VerificationError
 from oreo_lakehouse.jvm import java_class
 from oreo_lakehouse.tables.arrange import OVERSIZE, arrange
 from oreo_lakehouse.tables.certificate import certify, observed
-from oreo_lakehouse.tables.contract import RowCertificate, Staged
+from oreo_lakehouse.tables.contract import Staged
+from oreo_lakehouse.tables.factpass import FactColumn, chosen, verified
+from oreo_lakehouse.tables.filefacts import Verified
 from oreo_lakehouse.tables.iceberg.engine import format_version, version_of
 from oreo_lakehouse.tables.iceberg.features import bid_metrics_property, is_clustered_by_sort
+from oreo_lakehouse.tables.iceberg.schema import columns_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,14 +39,31 @@ _BID_COMMENT = "Block of the row in the table's layout, written by oreo-lakehous
 
 
 @contextmanager
-def staged_tasks(engine: Engine, table: Any, tasks: Any) -> Generator[str]:
-    """A group name under which Spark reads exactly these tasks and writes without committing."""
+def staged_tasks(engine: Engine, table: Any, tasks: Any, folder: str | None = None) -> Generator[str]:
+    """A group name under which Spark reads exactly these tasks and writes, into `folder`, without committing."""
     group = f"oreo-{uuid.uuid4().hex}"
-    engine.files.open(table, group, tasks)
+    engine.files.open(table, group, tasks, folder)
     try:
         yield group
     finally:
         engine.files.close(table, group)
+
+
+def run_folder(table: Any, run_id: str) -> str | None:
+    """Where the files of a run go: a folder of its own below the table's data, so that whoever comes after a crash
+    knows whose they are. None where the table's own rule decides where files go."""
+    properties = table.properties()
+    if properties.get("write.location-provider.impl"):
+        return None
+    keys = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
+    data = next(filter(None, (properties.get(key) for key in keys)), f"{str(table.location()).rstrip('/')}/data")
+    return f"{data.rstrip('/')}/oreo-{run_id}"
+
+
+def sweep(engine: Engine, table: Any, run_id: str) -> int:
+    """Delete what a run wrote and no snapshot refers to; see `Table.sweep`."""
+    folder = run_folder(table, run_id)
+    return 0 if folder is None else int(engine.files.sweep(table, folder))
 
 
 def read_group(engine: Engine, group: str) -> DataFrame:
@@ -70,10 +92,12 @@ def write_staged(engine: Engine, table: Any, plan: RewritePlan, run_id: str) -> 
         VerificationError: the write became visible.
     """
     tasks = engine.files.plan(table, plan.base_version, False)
+    if plan.only is not None:
+        tasks = engine.files.only(tasks, engine.texts(plan.only))
     sequence = table.snapshot(plan.base_version).sequenceNumber()
     removed = json.loads(engine.swaps.outgoing(table, sequence, format_version(table), tasks))
     exclude = [plan.bid_column] if plan.bid_column else []
-    with staged_tasks(engine, table, tasks) as group:
+    with staged_tasks(engine, table, tasks, run_folder(table, run_id)) as group:
         rows, certificate_read = observed(read_group(engine, group), exclude, f"oreo-{run_id}")
         arranged = arrange(rows, plan.layout, plan.bid_column, plan.partition_columns)
         options = {
@@ -99,6 +123,7 @@ def write_staged(engine: Engine, table: Any, plan: RewritePlan, run_id: str) -> 
         bytes=sum(int(file["file-size-in-bytes"]) for file in added),
         replaced_files=sum("positions" in entry for entry in removed),
         bid_column=plan.bid_column,
+        action=plan.action,
         added=tuple(added),
         removed=tuple(removed),
     )
@@ -119,23 +144,30 @@ def refuse_stray_append(engine: Engine, table: Any, staged: Staged) -> None:
             )
 
 
-def read_back(engine: Engine, table: Any, staged: Staged) -> RowCertificate:
-    """The certificate of the staged files' rows, from the files themselves.
+def read_back(
+    engine: Engine, table: Any, staged: Staged, columns: Collection[str] | None, pairs: Collection[tuple[str, str]]
+) -> Verified:
+    """The certificate and the facts of the staged files' rows, from the files themselves.
 
     Raises:
         VerificationError: their rows differ from the input's.
     """
-    exclude = [staged.bid_column] if staged.bid_column else []
     tasks = engine.swaps.tasks(table, json.dumps(staged.added), staged.removed[0]["base"]["sequence"])
+    able = [FactColumn(c.name, str(c.id), c.kind) for c in columns_of(engine.schema(table))]
+    needed = {staged.bid_column, *(name for pair in pairs for name in pair)}
     with staged_tasks(engine, table, tasks) as group:
-        found = certify(read_group(engine, group), exclude)
-    if found != staged.certificate:
+        rows = read_group(engine, group)
+        # With row lineage, the staged relation has no metadata columns; the reader tells its file all the same.
+        file = sf.input_file_name() if format_version(table) >= 3 else sf.col("_file")
+        found = verified(rows, file, str, chosen(able, columns, needed), pairs, staged.bid_column)
+    if found.certificate != staged.certificate:
         raise VerificationError(
-            f"the staged files hold {found.rows} rows with checksum {found.checksum}, the table's rows were "
-            f"{staged.certificate.rows} with checksum {staged.certificate.checksum}: nothing was committed."
+            f"the staged files hold {found.certificate.rows} rows with checksum {found.certificate.checksum}, the "
+            f"table's rows were {staged.certificate.rows} with checksum {staged.certificate.checksum}: nothing was "
+            "committed."
         )
     return found
 
 
 def _file_limit(plan: RewritePlan) -> int:
-    return max(1 << 20, round(_WRITER_SLACK * OVERSIZE * plan.bytes / max(1, plan.layout.blocks)))
+    return max(1 << 20, round(_WRITER_SLACK * OVERSIZE * plan.table_bytes / max(1, plan.layout.blocks)))

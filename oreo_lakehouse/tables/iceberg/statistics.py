@@ -44,6 +44,7 @@ def blocks_of(metadata: Mapping[str, Any], entries: Iterable[ManifestEntry]) -> 
         rows=np.array(live, dtype=np.int64),
         columns=columns,
         sizes=np.array([file.bytes for file in files], dtype=np.int64),
+        names=tuple(file.path for file in files),
     )
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql import functions as sf
 
-from oreo_lakehouse.errors import TableError, UnsupportedTableError
+from oreo_lakehouse.errors import ConflictError, TableError, UnsupportedTableError
 from oreo_lakehouse.jvm import java_session
 from oreo_lakehouse.tables.certificate import quoted
 from oreo_lakehouse.tables.contract import (
     CommitResult,
     Committed,
+    ForeignRewrite,
     LayoutCommit,
+    Returnable,
     RewritePlan,
-    RowCertificate,
     Staged,
     Table,
     TableIdentity,
@@ -30,13 +31,18 @@ from oreo_lakehouse.tables.iceberg.features import (
     refuse_unsupported,
     warnings_of,
 )
-from oreo_lakehouse.tables.iceberg.history import layout_commits, layout_summary, return_summary, rollback_summary
+from oreo_lakehouse.tables.iceberg.history import (
+    foreign_rewrites,
+    layout_commits,
+    layout_summary,
+    rollback_summary,
+)
 from oreo_lakehouse.tables.iceberg.manifests import is_local, read_entries, read_local, read_metadata
 from oreo_lakehouse.tables.iceberg.retention import release_base, retain_base, retained_runs
 from oreo_lakehouse.tables.iceberg.schema import columns_of
-from oreo_lakehouse.tables.iceberg.staging import add_bid_column, read_back, write_staged
+from oreo_lakehouse.tables.iceberg.staging import add_bid_column, read_back, sweep, write_staged
 from oreo_lakehouse.tables.iceberg.statistics import blocks_of
-from oreo_lakehouse.tables.iceberg.undoing import inverse_of
+from oreo_lakehouse.tables.iceberg.undoing import inverse_of, returnable, way_back
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,6 +51,7 @@ if TYPE_CHECKING:
     from oreo_lakehouse.layouts.blocks import Blocks
     from oreo_lakehouse.layouts.layout import Layout
     from oreo_lakehouse.predicates.values import Kind
+    from oreo_lakehouse.tables.filefacts import Verified
 
 _KEY = "__oreo_sample_key"
 _MARGIN = 1.2
@@ -82,6 +89,9 @@ class IcebergTable(Table):
     def schema(self) -> dict[str, Kind]:
         return {column.name: column.kind for column in columns_of(self._engine.schema(self._load()))}
 
+    def column_keys(self) -> dict[str, str]:
+        return {column.name: str(column.id) for column in columns_of(self._engine.schema(self._load()))}
+
     def blocks(self, version: int | None = None) -> Blocks:
         table = self._load()
         location = table.operations().current().metadataFileLocation()
@@ -113,15 +123,22 @@ class IcebergTable(Table):
             found = drawn.toArrow()
         return found.sort_by(_KEY).drop_columns([_KEY]).slice(0, rows)
 
-    def plan(self, layout: Layout, bid_column: str) -> RewritePlan:
+    def plan(self, layout: Layout, bid_column: str, only: Collection[str] | None = None) -> RewritePlan:
         engine, table, name = self._engine, self._load(), self.identity.name
         refuse_unsupported(engine, name, table, bid_column)
         refuse_unknown_columns(engine, name, table, layout.columns)
         base = version_of(table)
-        rows, size, count = 0, 0, 0
+        chosen = None if only is None else tuple(sorted(set(only)))
+        rows, size, count, table_rows, table_bytes, everything = 0, 0, 0, 0, 0, 0
         if base != -1:
             with explained("list the files of", name):
-                rows, size, count, _ = json.loads(engine.files.totals(engine.files.plan(table, base, False)))
+                tasks = engine.files.plan(table, base, False)
+                table_rows, table_bytes, everything, _ = json.loads(engine.files.totals(tasks))
+                tasks = tasks if chosen is None else engine.files.only(tasks, engine.texts(chosen))
+                rows, size, count, _ = json.loads(engine.files.totals(tasks))
+        if chosen is not None and len(chosen) != count:
+            missing = f"{len(chosen) - count} of the {len(chosen)} files to rewrite"
+            raise ConflictError(f"{missing} are not in {name} any more; run again.")
         return RewritePlan(
             table=self.identity,
             base_version=base,
@@ -131,7 +148,10 @@ class IcebergTable(Table):
             rows=rows,
             files=count,
             bytes=size,
+            table_rows=table_rows,
+            table_bytes=table_bytes,
             partition_columns=partition_columns(engine, table),
+            only=None if chosen and count == everything else chosen,
             warnings=warnings_of(engine, name, table, layout.columns),
         )
 
@@ -142,15 +162,27 @@ class IcebergTable(Table):
         with explained("stage a rewrite of", self.identity.name):
             if plan.bid_column:
                 add_bid_column(self._engine, table, plan.bid_column)
-            return write_staged(self._engine, table, plan, run_id)
+            try:
+                return write_staged(self._engine, table, plan, run_id)
+            except Exception:  # whatever it was is raised again; only its files go
+                with suppress(Exception):  # the first error is the one to tell
+                    sweep(self._engine, table, run_id)
+                raise
 
-    def verify(self, staged: Staged) -> RowCertificate:
+    def verify(
+        self, staged: Staged, columns: Collection[str] | None = None, pairs: Collection[tuple[str, str]] = ()
+    ) -> Verified:
         with explained("read back the staged files of", self.identity.name):
-            return read_back(self._engine, self._load(), staged)
+            return read_back(self._engine, self._load(), staged, columns, pairs)
 
     def commit(self, staged: Staged, note: dict[str, str]) -> CommitResult:
         swap = Swap(staged.run_id, staged.removed, staged.added, layout_summary(staged, note))
-        return commit_swap(self._engine, self.identity.name, self._load, swap)
+        try:
+            return commit_swap(self._engine, self.identity.name, self._load, swap)
+        except TableError:
+            with suppress(TableError):
+                self.discard(staged)
+            raise
 
     def discard(self, staged: Staged) -> int:
         table, files = self._load(), self._engine.files
@@ -158,39 +190,43 @@ class IcebergTable(Table):
             kept = set(json.loads(files.referenced(table, self._engine.texts(staged.paths))))
             return int(files.delete(table, self._engine.texts(path for path in staged.paths if path not in kept)))
 
+    def sweep(self, run_id: str) -> int:
+        with explained("look for the files of a dead run of", self.identity.name):
+            return sweep(self._engine, self._load(), run_id)
+
     def layout_commits(self) -> list[LayoutCommit]:
         return layout_commits(self._engine, self._load())
 
     def revert(self, commit: LayoutCommit, run_id: str) -> CommitResult:
-        return self._undo([commit], run_id, rollback_summary(commit, run_id))
+        table, name = self._load(), self.identity.name
+        with explained("undo a layout of", name):
+            swap = inverse_of(self._engine, name, table, [commit], run_id, rollback_summary(commit, run_id))
+        return commit_swap(self._engine, name, self._load, swap)
 
-    def return_to(self, target: LayoutCommit, run_id: str) -> CommitResult:
-        """Bring an earlier layout's own files back, by one commit that writes no data; rows appended since are kept.
+    def return_to(self, commit: LayoutCommit, run_id: str) -> CommitResult:
+        table, name = self._load(), self.identity.name
+        with explained("look into the history of", name):
+            swap = way_back(self._engine, name, table, commit, run_id)
+        if swap is None:
+            return Committed(version_of(table))
+        return commit_swap(self._engine, name, self._load, swap)
 
-        Raises:
-            RollbackError: rows of a later layout were changed, or files or snapshots are gone.
-        """
-        later = list(takewhile(lambda commit: commit.version != target.version, self.layout_commits()))
-        if not later:
-            return Committed(self.version())
-        return self._undo(later, run_id, return_summary(target, run_id, self.version()))
+    def returnable(self, commit: LayoutCommit) -> Returnable:
+        return returnable(self._engine, self.identity.name, self._load(), commit)
+
+    def foreign_rewrites(self, since: LayoutCommit) -> list[ForeignRewrite]:
+        with explained("look into the history of", self.identity.name):
+            return foreign_rewrites(self._engine, self.identity.name, self._load(), since.version)
 
     def retain(self, commit: LayoutCommit, days: float) -> None:
-        """Keep a layout commit undoable for so long: expire_snapshots leaves the files that it replaced alone."""
         retain_base(self.identity.name, self._load(), commit, days)
 
     def release(self, commit: LayoutCommit) -> bool:
-        """Give the files that a layout commit replaced free; whether they were retained."""
         return release_base(self._load(), commit)
 
     def retained(self) -> dict[str, int]:
         """The run ids of layout commits that `retain` keeps undoable, each with the snapshot before it."""
         return retained_runs(self._load())
-
-    def _undo(self, commits: Sequence[LayoutCommit], run_id: str, summary: dict[str, str]) -> CommitResult:
-        with explained("undo a layout of", self.identity.name):
-            swap = inverse_of(self._engine, self.identity.name, self._load(), commits, run_id, summary)
-        return commit_swap(self._engine, self.identity.name, self._load, swap)
 
     def _load(self) -> Any:
         table = self._engine.load(self.identity.name)

@@ -1,0 +1,24 @@
+"""What a commit of ours says about itself in a Delta log: its `userMetadata`, a JSON object of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from oreo_lakehouse.tables.commits import LayoutCommit
+
+LAYOUT, RUN, ACTION, BASE = "oreo.layout-id", "oreo.run-id", "oreo.action", "oreo.base-version"
+UNDONE_RUN = "oreo.layout-run-id"
+
+
+def layout_commit(version: int, time: datetime, note: Mapping[str, str]) -> LayoutCommit:
+    """A commit of ours as the contract describes it."""
+    return LayoutCommit(
+        version=version,
+        layout_id=note[LAYOUT],
+        run_id=note.get(RUN, ""),
+        time=time,
+        action=note.get(ACTION, "layout"),
+        base_version=int(note[BASE]),
+        layout_run_id=note.get(UNDONE_RUN, ""),
+    )
