@@ -1,1 +1,5 @@
-"""Skipping beyond min/max: an optimizer rule for Spark that uses the live layout's metadata. Nothing is built yet."""
+"""Skipping beyond min/max: scans of maintained tables leave out files whose recorded facts rule them out.
+
+The door is `attach`: one call turns history capture and pruning on for a Spark application. A rule, compiled in the
+running JVM, takes files off the list of a scan; nobody changes a query. `bid_filter` is for engines without the rule.
+"""
