@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from oreo_lakehouse.config import Config, load_config
     from oreo_lakehouse.errors import OreoError
     from oreo_lakehouse.history.capture import Capture, capture
+    from oreo_lakehouse.maintenance.hook import Hook, after_optimize
     from oreo_lakehouse.maintenance.intake import import_queries
     from oreo_lakehouse.maintenance.maintain import maintain
+    from oreo_lakehouse.maintenance.options import RunOptions
     from oreo_lakehouse.maintenance.outcome import Outcome
     from oreo_lakehouse.maintenance.rollback import RolledBack, rollback
     from oreo_lakehouse.maintenance.status import TableStatus, status
@@ -28,10 +30,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Capture",
     "Config",
+    "Hook",
     "OreoError",
     "Outcome",
     "RolledBack",
+    "RunOptions",
     "TableStatus",
+    "after_optimize",
     "capture",
     "import_queries",
     "load_config",
@@ -44,10 +49,13 @@ __all__ = [
 _HOMES = {
     "Capture": "history.capture",
     "Config": "config",
+    "Hook": "maintenance.hook",
     "OreoError": "errors",
     "Outcome": "maintenance.outcome",
     "RolledBack": "maintenance.rollback",
+    "RunOptions": "maintenance.options",
     "TableStatus": "maintenance.status",
+    "after_optimize": "maintenance.hook",
     "capture": "history.capture",
     "import_queries": "maintenance.intake",
     "load_config": "config",

@@ -41,6 +41,7 @@ class LayoutSettings:
     blocks: int = 0
     target_file_size: str = "128MB"
     sample_rows: int = 100_000
+    returnable_days: float = 7.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class DecideSettings:
 
     policy: str = "planner"
     mode: str = "native"
-    alpha: float = 80.0
+    alpha: float = 0.0
     window: int = 200
     epsilon: float = 0.08
     gamma: float = 0.0
@@ -64,6 +65,16 @@ class DecideSettings:
 
 
 @dataclass(frozen=True)
+class HistorySettings:
+    """What is kept of queries, and for how long."""
+
+    store_sql: bool = False
+    redact: tuple[str, ...] = ()
+    keep_days: int = 400
+    keep_bytes: str = "1GB"
+
+
+@dataclass(frozen=True)
 class Config:
     """All settings."""
 
@@ -72,6 +83,7 @@ class Config:
     spark: SparkSettings = field(default_factory=SparkSettings)
     layout: LayoutSettings = field(default_factory=LayoutSettings)
     decide: DecideSettings = field(default_factory=DecideSettings)
+    history: HistorySettings = field(default_factory=HistorySettings)
 
 
 def load_config(
@@ -120,6 +132,24 @@ def parse_size(text: str, where: str = "size") -> int:
     if size <= 0:
         raise ConfigError(f"{where} = {text!r} is not a size; write it as 128MB or 1GB")
     return size
+
+
+def parse_duration(text: str, where: str = "duration") -> float:
+    """Seconds from `90s`, `30m`, `6h`, `2d`; a bare number is hours.
+
+    >>> parse_duration("1.5h"), parse_duration("6")
+    (5400.0, 21600.0)
+    """
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+    clean = text.strip().lower()
+    unit = clean[-1:] if clean[-1:] in units else "h"
+    try:
+        seconds = float(clean.removesuffix(unit)) * units[unit]
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise ConfigError(f"{where} = {text!r} is not a duration; write it as 30m, 6h or 2d")
+    return seconds
 
 
 def _read(file: str) -> dict[str, Any]:
@@ -184,12 +214,16 @@ def _typed(settings: object, key: str, value: Any, name: str, where: str) -> Any
     if wanted in (int, float) and isinstance(value, str):
         with contextlib.suppress(ValueError):
             value = wanted(value)
+    if wanted is bool and isinstance(value, str) and value.lower() in ("true", "false"):
+        value = value.lower() == "true"
+    if wanted is bool and isinstance(value, bool):
+        return value
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if wanted == tuple[str, ...]:
         items = value.split(",") if isinstance(value, str) else value
         if isinstance(items, list | tuple) and all(isinstance(i, str) for i in items):
-            return tuple(i.strip() for i in items)
+            return tuple(i.strip() for i in items if i.strip())
     elif wanted in (int, float, str):
         if isinstance(value, wanted) and not isinstance(value, bool):
             return value
@@ -197,7 +231,8 @@ def _typed(settings: object, key: str, value: Any, name: str, where: str) -> Any
         pairs = cast("Mapping[str, Any]", value)
         flat = _flatten(pairs)
         return types.MappingProxyType(flat)
-    names = {int: "a whole number", float: "a number", str: "text", tuple[str, ...]: "a list of texts"}
+    names = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+    names |= {tuple[str, ...]: "a list of texts"}
     raise ConfigError(f"{name!r} in {where} must be {names.get(wanted, 'a table')}, not {value!r}")
 
 
@@ -215,7 +250,7 @@ def _flatten(pairs: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 def _check(config: Config) -> None:
     decide, layout = config.decide, config.layout
     rules = [
-        (decide.alpha > 1, "decide.alpha", "greater than 1 (a rewrite costs more than a scan)"),
+        (decide.alpha == 0 or decide.alpha > 1, "decide.alpha", "0 (measured) or greater than 1 (in scans)"),
         (decide.window >= 1, "decide.window", "at least 1"),
         (0 <= decide.epsilon < 1, "decide.epsilon", "in [0, 1)"),
         (decide.gamma >= 0, "decide.gamma", "at least 0"),
@@ -224,7 +259,9 @@ def _check(config: Config) -> None:
         (decide.mode in ("native", "bid"), "decide.mode", "'native' or 'bid'"),
         (layout.blocks >= 0, "layout.blocks", "at least 0 (0 means: from the table's size)"),
         (layout.sample_rows >= 1, "layout.sample_rows", "at least 1"),
+        (layout.returnable_days >= 0, "layout.returnable_days", "at least 0"),
         (bool(layout.generators), "layout.generators", "at least one generator"),
+        (0 <= config.history.keep_days <= 36_500, "history.keep_days", "from 0 (which means: for ever) to 36500"),
         (bool(config.spark.iceberg_catalog), "spark.iceberg_catalog", "a name"),
     ]
     for holds, name, rule in rules:
@@ -232,3 +269,5 @@ def _check(config: Config) -> None:
             section, _, key = name.partition(".")
             raise ConfigError(f"{name!r} must be {rule}, not {getattr(getattr(config, section), key)!r}")
     parse_size(layout.target_file_size, "layout.target_file_size")
+    if config.history.keep_bytes:
+        parse_size(config.history.keep_bytes, "history.keep_bytes")

@@ -33,6 +33,7 @@ def test_the_shipped_file_lists_every_setting_with_its_default() -> None:
         "spark": {**plain_section(Config().spark), "conf": {}},
         "layout": plain_section(Config().layout),
         "decide": plain_section(Config().decide),
+        "history": plain_section(Config().history),
     }
     assert document == defaults
 
@@ -88,11 +89,14 @@ def test_the_file_is_found_by_environment_then_in_the_working_directory(
         ("[decide]\naplha = 3", "unknown key 'decide.aplha' in FILE; did you mean 'decide.alpha'?"),
         ("[decide]\nalpha = 'much'", "'decide.alpha' in FILE must be a number, not 'much'"),
         ("[decide]\nalpha = true", "'decide.alpha' in FILE must be a number, not True"),
-        ("[decide]\nalpha = 0.5", "'decide.alpha' must be greater than 1"),
+        ("[decide]\nalpha = 0.5", "'decide.alpha' must be 0 (measured) or greater than 1"),
         ("[decide]\nwindow = 1.5", "'decide.window' in FILE must be a whole number"),
         ("[decide]\nmode = 'fast'", "'decide.mode' must be 'native' or 'bid', not 'fast'"),
         ("[layout]\ngenerators = 3", "'layout.generators' in FILE must be a list of texts"),
         ("[layout]\ntarget_file_size = 'big'", "layout.target_file_size = 'big' is not a size"),
+        ("[history]\nstore_sql = 1", "'history.store_sql' in FILE must be true or false, not 1"),
+        ("[history]\nkeep_days = -1", "'history.keep_days' must be from 0"),
+        ("[history]\nkeep_bytes = 'much'", "history.keep_bytes = 'much' is not a size"),
         ("decide = 3", "'decide' in FILE must be a table, written [decide]"),
         ("= 3", "FILE is not valid TOML"),
     ],

@@ -71,10 +71,13 @@ def test_the_public_names_are_these_and_documented() -> None:
         [
             "Capture",
             "Config",
+            "Hook",
             "OreoError",
             "Outcome",
             "RolledBack",
+            "RunOptions",
             "TableStatus",
+            "after_optimize",
             "capture",
             "import_queries",
             "load_config",

@@ -41,13 +41,15 @@ def backtest(
     table: Annotated[str | None, typer.Option(help="The table's name in the statements; else the commonest.")] = None,
     dialect: Annotated[str, typer.Option(help="SQL dialect of the statements.")] = "spark",
     plot_file: Annotated[
-        Path | None, typer.Option("--plot", help="Draw cumulative cost: a .html or .svg file.")
+        Path | None, typer.Option("--plot", help="Draw cumulative cost: a .html, .svg or .png file.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Replay your query log against your rows under every policy, from a sample and statistics alone."""
     if mode not in ("native", "bid"):
         raise ConfigError(f"--mode must be native or bid, not {mode!r}")
+    if plot_file is not None:
+        plot.check_name(plot_file)
     wanted = POLICIES if policies == "all" else tuple(name.strip() for name in policies.split(","))
     with console.progress_bar() as progress:
         progress("reading the rows", None)

@@ -63,11 +63,18 @@ def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
         except Exception as error:
             if os.environ.get("OREO_DEBUG"):
                 traceback.print_exc()
-            text = (str(error).strip() or type(error).__name__).splitlines()[0][:300]
-            console.fail(f"unexpected {type(error).__name__}: {text} (OREO_DEBUG=1 shows where; please report it)")
+            console.fail(sentence(error))
             raise typer.Exit(ExitCode.CANNOT_RUN) from error
 
     return run
+
+
+def sentence(error: Exception) -> str:
+    """What a user is told of an error: ours are sentences already, of others the first line and what to do."""
+    if isinstance(error, OreoError):
+        return str(error)
+    text = (str(error).strip() or type(error).__name__).splitlines()[0][:300]
+    return f"unexpected {type(error).__name__}: {text} (OREO_DEBUG=1 shows where; please report it)"
 
 
 def settings(config: str | None, master: str | None = None, **flags: Any) -> Config:

@@ -19,7 +19,7 @@ from oreo_lakehouse.cli.frame import (
     running_spark,
     settings,
 )
-from oreo_lakehouse.history.compaction import compact, retain
+from oreo_lakehouse.history.compaction import tend
 from oreo_lakehouse.history.jar import PLUGIN, write_jar
 from oreo_lakehouse.history.summary import summarise
 from oreo_lakehouse.maintenance.dossier import open_dossier
@@ -51,6 +51,12 @@ def import_files(
     ] = "auto",
     dialect: Annotated[str, typer.Option(help="SQL dialect of the statements; by default Spark's.")] = "",
     time_zone: Annotated[str | None, typer.Option(help="Zone of the sessions, such as UTC or Europe/Berlin.")] = None,
+    parser: Annotated[
+        str,
+        typer.Option(
+            help="sqlglot; catalyst, Spark's own planner; or auto, which asks that about what is left unclear."
+        ),
+    ] = "auto",
     as_json: JsonOption = False,
     config: ConfigOption = None,
     master: MasterOption = None,
@@ -59,7 +65,15 @@ def import_files(
     chosen = settings(config, master)
     with running_spark(chosen) as (spark, progress):
         summary = import_queries(
-            spark, table, files, chosen, fmt=fmt, dialect=dialect, time_zone=time_zone, progress=progress
+            spark,
+            table,
+            files,
+            chosen,
+            fmt=fmt,
+            dialect=dialect,
+            time_zone=time_zone,
+            parser=parser,
+            progress=progress,
         )
     if as_json:
         typer.echo(json.dumps({"table": table, **asdict(summary)}))
@@ -88,38 +102,48 @@ def show_history(
 @guarded
 def compact_history(
     table: TableArgument,
-    days: Annotated[int, typer.Option(min=0, help="Drop what is older; 0 keeps everything.")] = 0,
+    days: Annotated[
+        int | None, typer.Option(min=0, help="Drop what is older; 0 keeps everything. Else history.keep_days.")
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option("--bytes", help="Drop the oldest beyond this, such as 1GB. Else history.keep_bytes.")
+    ] = None,
+    as_json: JsonOption = False,
     config: ConfigOption = None,
     master: MasterOption = None,
 ) -> None:
     """Pack past days into one file each and drop the oldest; safe beside running writers."""
-    chosen = settings(config, master)
+    chosen = settings(config, master, **{"history.keep_days": days, "history.keep_bytes": size})
     with running_spark(chosen) as (spark, progress):
         dossier = open_dossier(spark, table, chosen)
         progress("packing", None)
-        packed, dropped = compact(dossier.history), retain(dossier.history, days)
-    console.facts(
-        f"query history of {dossier.table.identity.name}",
-        [
-            ("packed", f"{packed.records:,} records of {packed.batches:,} batches"),
-            ("dropped", f"{dropped:,} day files"),
-        ],
-    )
+        done = tend(dossier.history, chosen.history)
+    name = dossier.table.identity.name
+    if as_json:
+        typer.echo(json.dumps({"table": name, **asdict(done.packed), "dropped": done.dropped}))
+        return
+    packed = f"{done.packed.records:,} records of {done.packed.batches:,} batches"
+    console.facts(f"query history of {name}", [("packed", packed), ("dropped", f"{done.dropped:,} day files")])
 
 
 @history_app.command("jar", epilog=EXIT_CODES)
 @guarded
 def make_jar(
     output: Annotated[str, typer.Option("--output", "-o", help="The jar to write.")] = "oreo-capture.jar",
+    as_json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
     """Build the small jar that captures queries by configuration only; no JDK is needed."""
     with running_spark(settings(config)) as (spark, _):
         written = write_jar(spark, output)
+    if as_json:
+        typer.echo(json.dumps({"jar": str(written), "plugin": PLUGIN}))
+        return
     console.facts(
         str(written),
         [
             ("add", f"--jars {written} --conf spark.plugins={PLUGIN}"),
             ("store", "--conf spark.oreo.store=... unless it is _oreo in Spark's warehouse"),
+            ("privacy", "--conf spark.oreo.redact=column,column and spark.oreo.storeSql=true as in [history]"),
         ],
     )

@@ -2,68 +2,45 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
-from oreo_lakehouse.cli.backtest import backtest
-from oreo_lakehouse.cli.demo import demo
 from oreo_lakehouse.cli.frame import (
     EXIT_CODES,
-    ConfigOption,
-    JsonOption,
-    MasterOption,
-    TableArgument,
     guarded,
-    running_spark,
-    settings,
 )
-from oreo_lakehouse.cli.history import history_app
-from oreo_lakehouse.maintenance.rollback import rollback
-from oreo_lakehouse.maintenance.status import status
-from oreo_lakehouse.report import console
+from oreo_lakehouse.cli.lazy import LazyGroup
+
+
+class _Commands(LazyGroup):
+    homes: ClassVar[dict[str, str]] = {
+        "status": "insight:show_status",
+        "explain": "insight:explain_decision",
+        "ledger": "insight:show_ledger",
+        "report": "insight:write_report",
+        "layouts": "layouts:show_layouts",
+        "rollback": "layouts:undo_layout",
+        "calibrate": "layouts:measure",
+        "history": "history:history_app",
+        "backtest": "backtest:backtest",
+    }
+
 
 app = typer.Typer(
+    cls=_Commands,
     add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
     help="Decide online when to change a table's layout, and to which one.",
     epilog=EXIT_CODES,
 )
-app.add_typer(history_app, name="history")
-app.command("backtest", epilog=EXIT_CODES)(backtest)
 
 
-@app.command("status", epilog=EXIT_CODES)
-@guarded
-def show_status(
-    table: TableArgument, as_json: JsonOption = False, config: ConfigOption = None, master: MasterOption = None
-) -> None:
-    """How a table stands: format, version, current layout, last decision."""
-    chosen = settings(config, master)
-    with running_spark(chosen) as (spark, _):
-        found = status(spark, table, chosen)
-    if as_json:
-        typer.echo(json.dumps(found.to_json()))
-    else:
-        console.show_status(found)
-
-
-@app.command("rollback", epilog=EXIT_CODES)
-@guarded
-def undo_layout(
-    table: TableArgument, as_json: JsonOption = False, config: ConfigOption = None, master: MasterOption = None
-) -> None:
-    """Undo the last layout only; rows appended since are kept."""
-    chosen = settings(config, master)
-    with running_spark(chosen) as (spark, progress):
-        done = rollback(spark, table, chosen, progress=progress)
-    if as_json:
-        typer.echo(json.dumps(done.to_json()))
-    else:
-        console.show_rollback(done)
+@app.callback()
+def oreo() -> None:
+    """A group, although only one of its commands is defined here."""
 
 
 @app.command("demo", epilog=EXIT_CODES)
@@ -73,6 +50,8 @@ def run_demo(
     rows: Annotated[int, typer.Option(min=10_000, help="Rows in each table.")] = 2_000_000,
 ) -> None:
     """Build a Delta and an Iceberg table, play shifting queries, and watch the layouts follow."""
+    from oreo_lakehouse.cli.demo import demo
+
     demo(folder, rows)
 
 

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Protocol
 
+from oreo_lakehouse.errors import TableError
 from oreo_lakehouse.history.store import HistoryStore
 from oreo_lakehouse.layouts.layout import Layout, layout_from_json
+from oreo_lakehouse.maintenance.facts import FactStore
+from oreo_lakehouse.maintenance.keptblocks import KeptBlocks
 from oreo_lakehouse.maintenance.ledger import Ledger
 from oreo_lakehouse.maintenance.pending import Pending
 from oreo_lakehouse.maintenance.state import StateStore
 from oreo_lakehouse.store import HadoopStore, Store, default_root
-from oreo_lakehouse.tables.resolve import open_table
+from oreo_lakehouse.tables.commits import FOLD, ROLLBACK
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from pyspark.sql import SparkSession
 
     from oreo_lakehouse.config import Config
+    from oreo_lakehouse.layouts.blocks import Blocks
     from oreo_lakehouse.tables.contract import LayoutCommit, Table
+
+
+class HasCommits(Protocol):
+    """A table, or what can be read of one without Spark."""
+
+    def layout_commits(self) -> list[LayoutCommit]: ...
 
 
 @dataclass(frozen=True)
@@ -31,6 +44,8 @@ class Dossier:
     states: StateStore
     ledger: Ledger
     pending: Pending
+    blocks: KeptBlocks
+    facts: FactStore
 
     @property
     def _layouts(self) -> str:
@@ -45,9 +60,35 @@ class Dossier:
         content = self.store.read(f"{self._layouts}/{layout_id}.json")
         return None if content is None else layout_from_json(json.loads(content))
 
+    def tidy(self, run_id: str, present: Blocks, states: Collection[str], days: float) -> list[str]:
+        """After a layout: keep what can be undone, forget what cannot; a sentence where the table would not have it.
+
+        Args:
+            run_id: of the layout commit.
+            present: the table's files after it.
+            states: ids of the layouts under consideration.
+            days: for how long what the layout replaced is kept from the table's clean-up.
+        """
+        commits = [commit for commit in self.table.layout_commits() if commit.action != ROLLBACK]
+        first = [line.run for line in self.ledger.lines(["commit"])[:1]]
+        for name in set(self.blocks.names()) - {run_id, *first, *states}:
+            self.blocks.drop(name)
+        self.facts.tidy(present.names, {commit.run_id for commit in commits})
+        try:
+            if days > 0:
+                self.table.retain(commits[0], days)
+            for commit in commits[1:]:
+                if commit.time < datetime.now(UTC) - timedelta(days=days):
+                    self.table.release(commit)
+        except TableError as error:
+            return [f"what the layout replaced may be cleaned up before {days:g} days are over: {error}"]
+        return []
+
 
 def open_dossier(spark: SparkSession, table_name: str, config: Config) -> Dossier:
     """Find the table and open what is kept about it."""
+    from oreo_lakehouse.tables.resolve import open_table  # not before it is needed: it loads Spark
+
     table = open_table(spark, table_name)
     store = HadoopStore(spark, config.store or default_root(spark))
     uuid = table.identity.uuid
@@ -58,15 +99,22 @@ def open_dossier(spark: SparkSession, table_name: str, config: Config) -> Dossie
         states=StateStore(store, uuid),
         ledger=Ledger(store, uuid),
         pending=Pending(store, uuid),
+        blocks=KeptBlocks(store, uuid),
+        facts=FactStore(store, uuid),
     )
 
 
-def live_layout(table: Table) -> LayoutCommit | None:
-    """The commit whose layout the table has now: the newest one that was not rolled back."""
+def live_layout(table: HasCommits) -> LayoutCommit | None:
+    """The commit whose layout the table has now: the newest one that was not rolled back.
+
+    A fold only adds to the layout that is there, so it is never the answer itself.
+    """
     undone: set[str] = set()
     for commit in table.layout_commits():
-        if commit.action == "rollback":
+        if commit.run_id in undone:
+            continue
+        if commit.action == ROLLBACK:
             undone.add(commit.layout_run_id)
-        elif commit.run_id not in undone:
+        elif commit.action != FOLD:
             return commit
     return None

@@ -6,12 +6,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from oreo_lakehouse.config import Config, load_config
+from oreo_lakehouse.errors import HistoryError
+from oreo_lakehouse.history.catalysttext import CatalystText
+from oreo_lakehouse.history.compaction import tend
+from oreo_lakehouse.history.formats import check_format
 from oreo_lakehouse.history.importing import ImportSummary, import_history
+from oreo_lakehouse.history.sparktypes import text_kinds
 from oreo_lakehouse.maintenance.dossier import open_dossier
 from oreo_lakehouse.maintenance.progress import Progress, silent
+from oreo_lakehouse.maintenance.registry import register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+PARSERS = ("auto", "catalyst", "sqlglot")
 
 
 def import_queries(
@@ -23,6 +31,7 @@ def import_queries(
     fmt: str = "auto",
     dialect: str = "",
     time_zone: str | None = None,
+    parser: str = "auto",
     progress: Progress = silent,
 ) -> ImportSummary:
     """Add the queries in `files` that read `table` to its history; running it again adds nothing twice.
@@ -36,22 +45,37 @@ def import_queries(
         dialect: of the SQL; by default what the statements or their format say, then Spark's.
         time_zone: of the sessions that ran them, where a statement does not say; without it, literal times are taken
             as known to within a day.
+        parser: `sqlglot` reads statements without Spark's help; `auto` asks Spark's planner about what that leaves
+            unclear and about views, `catalyst` about all Spark SQL. Nothing is executed in any case.
         progress: told how far it is.
 
     Raises:
         HistoryError: a file cannot be read or is not in a known form.
     """
     config = load_config() if config is None else config
+    if parser not in PARSERS:
+        raise HistoryError(f"no parser {parser!r}; known are {', '.join(PARSERS)}")
+    check_format(fmt)
     progress("opening the table", None)
     dossier = open_dossier(spark, table, config)
     identity = dossier.table.identity
-    return import_history(
+    register(dossier.store, identity)
+    names = (identity.name, identity.location)
+    spark_schema = spark.table(identity.name).schema
+    summary = import_history(
         dossier.history,
-        (identity.name, identity.location),
-        dossier.table.schema(),
+        names,
+        text_kinds(dossier.table.schema(), spark_schema),
         files,
         progress=lambda share: progress("reading the query log", share),
         fmt=fmt,
         dialect=dialect,
         time_zone=time_zone,
+        keep_sql=config.history.store_sql,
+        redacted=config.history.redact,
+        planner=None if parser == "sqlglot" else CatalystText(spark, names, spark_schema),
+        planner_first=parser == "catalyst",
     )
+    progress("packing", None)
+    tend(dossier.history, config.history)
+    return summary

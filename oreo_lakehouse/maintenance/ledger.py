@@ -13,6 +13,8 @@ from typing import Any
 
 from oreo_lakehouse.store import Store
 
+_STAMP = "%Y%m%dT%H%M%S%f"
+
 
 @dataclass(frozen=True)
 class LedgerLine:
@@ -42,10 +44,18 @@ class Ledger:
             + "\n"
             for kind, facts in lines
         )
-        base = f"{self._folder}/{now:%Y%m%dT%H%M%S%f}-{run}"
+        base = f"{self._folder}/{now.strftime(_STAMP)}-{run}"
         for attempt in range(100):  # the same run may write twice within the clock's tick
             if self._store.create(f"{base}-{attempt:02d}.jsonl", text.encode()):
                 return
+
+    def last_time(self) -> datetime:
+        """When the last line was written, by the clock of its writer; long ago if there is none."""
+        entries = self._store.entries(self._folder)
+        try:
+            return datetime.strptime(entries[-1].name.split("-")[0], _STAMP).replace(tzinfo=UTC)
+        except (IndexError, ValueError):
+            return datetime.min.replace(tzinfo=UTC)
 
     def lines(self, kinds: Iterable[str] | None = None) -> list[LedgerLine]:
         """All lines, oldest first, or those of these kinds. A damaged line is passed over and hides no other."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from oreo_lakehouse.maintenance.forecast import Forecast
     from oreo_lakehouse.tables.contract import RewritePlan
 
 
@@ -30,10 +31,14 @@ class Outcome:
     dry_run: bool = False
     plan: RewritePlan | None = None
     notices: tuple[str, ...] = ()
+    forecast: Forecast | None = None
+    """With `dry_run` and a move: what it is expected to cost and save."""
+    alpha: str = ""
+    """The price of a rewrite that was counted with, and where it comes from."""
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `--json` prints on one line."""
-        return {
+        """The object that `--json` prints on one line; a dry run adds its plan."""
+        document: dict[str, Any] = {
             "table": self.table,
             "format": self.format,
             "decision": self.decision,
@@ -48,3 +53,16 @@ class Outcome:
             "queries_seen": self.queries_seen,
             "seconds": round(self.seconds, 3),
         }
+        if self.dry_run and self.plan is not None:
+            document["plan"] = {
+                "layout": self.plan.layout.describe(),
+                "base_version": self.plan.base_version,
+                "files": self.plan.files,
+                "bytes": self.plan.bytes,
+                "rows": self.plan.rows,
+                "blocks": self.plan.layout.blocks,
+                "bid_column": self.plan.bid_column,
+                "adds_bid_column": self.plan.adds_bid_column,
+            }
+            document["forecast"] = self.forecast.to_json() if self.forecast else None
+        return document

@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oreo_lakehouse.errors import ConflictError, UnknownOutcomeError, VerificationError
+from oreo_lakehouse.maintenance.facts import wanted_facts
 from oreo_lakehouse.maintenance.progress import Progress, spark_share
 from oreo_lakehouse.tables.contract import Committed, RewritePlan, Staged, Unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oreo_lakehouse.layouts.blocks import Blocks
     from oreo_lakehouse.maintenance.dossier import Dossier
+    from oreo_lakehouse.predicates.tree import Predicate
 
 ATTEMPTS = 3
 
@@ -26,8 +31,17 @@ class Rewritten:
     staged: Staged
 
 
-def rewrite(dossier: Dossier, plan: RewritePlan, progress: Progress) -> Rewritten:
+def rewrite(
+    dossier: Dossier, plan: RewritePlan, before: Blocks, progress: Progress, queries: Sequence[Predicate] = ()
+) -> Rewritten:
     """Execute the plan; the intent stays on record until the outcome is known.
+
+    Args:
+        dossier: the table and what is kept of it.
+        plan: what to rewrite, and into what.
+        before: the table's block metadata now; it is kept under the run's id, for the ledger to compare with.
+        progress: told what is being done.
+        queries: what the layout was chosen for; the new files' facts speak of the columns that they ask about.
 
     Raises:
         VerificationError: staged rows differ from the table's; nothing was committed, the staged files are deleted.
@@ -36,10 +50,11 @@ def rewrite(dossier: Dossier, plan: RewritePlan, progress: Progress) -> Rewritte
     """
     table, spark = dossier.table, dossier.table.spark
     dossier.keep_layout(plan.layout)
+    columns, pairs = wanted_facts(plan.layout, queries)
     reason = ""
     for attempt in range(ATTEMPTS):
         if attempt:
-            plan = table.plan(plan.layout, plan.bid_column)
+            plan = table.plan(plan.layout, plan.bid_column, plan.only)
         run_id = uuid.uuid4().hex
         dossier.pending.begin(run_id)
         with spark_share(spark, progress, "rewriting into new files"):
@@ -47,10 +62,12 @@ def rewrite(dossier: Dossier, plan: RewritePlan, progress: Progress) -> Rewritte
         dossier.pending.add(staged)
         try:
             with spark_share(spark, progress, "verifying the new files"):
-                table.verify(staged)
+                found = table.verify(staged, columns if queries else None, pairs)
         except VerificationError:
             _drop(dossier, staged)
             raise
+        dossier.facts.record(run_id, found.facts)
+        dossier.blocks.keep(run_id, before)
         progress("committing", None)
         certificate = f"{staged.certificate.rows} rows, checksum {staged.certificate.checksum}"
         result = table.commit(staged, {"oreo.certificate": certificate})
@@ -71,4 +88,5 @@ def rewrite(dossier: Dossier, plan: RewritePlan, progress: Progress) -> Rewritte
 
 def _drop(dossier: Dossier, staged: Staged) -> None:
     dossier.table.discard(staged)
+    dossier.blocks.drop(staged.run_id)
     dossier.pending.remove(staged.run_id)

@@ -1,4 +1,4 @@
-"""Undo the last layout, and nothing else: rows that came later stay."""
+"""Undo the last layout, or go back to an earlier one, and nothing else: rows that came later stay."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.config import Config, load_config
 from oreo_lakehouse.errors import ConflictError, RollbackError, UnknownOutcomeError
-from oreo_lakehouse.maintenance.dossier import live_layout, open_dossier
+from oreo_lakehouse.maintenance.dossier import Dossier, live_layout, open_dossier
 from oreo_lakehouse.maintenance.lock import locked
+from oreo_lakehouse.maintenance.moving import return_by_metadata
 from oreo_lakehouse.maintenance.progress import Progress, silent, spark_share
-from oreo_lakehouse.tables.contract import Committed, Unknown
+from oreo_lakehouse.tables.commits import LAYOUT, RETURN, Committed, Unknown
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from oreo_lakehouse.tables.contract import LayoutCommit
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class RolledBack:
     layout_id: str
     version_before: int
     version_after: int
+    returned_to: str | None = None
+    """The earlier layout that the table is in again; None: the live one was undone."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -34,16 +39,29 @@ class RolledBack:
             "layout_id": self.layout_id,
             "version_before": self.version_before,
             "version_after": self.version_after,
+            "returned_to": self.returned_to,
         }
 
 
 def rollback(
-    spark: SparkSession, table: str, config: Config | None = None, *, progress: Progress = silent
+    spark: SparkSession,
+    table: str,
+    config: Config | None = None,
+    *,
+    to: str | None = None,
+    progress: Progress = silent,
 ) -> RolledBack:
-    """Put back the files that the live layout replaced, by a commit of its own that changes no row.
+    """Put back the files that the live layout replaced, or go back to an earlier layout; no row changes.
+
+    Args:
+        spark: a session that can write the table.
+        table: as in SQL, or a path.
+        config: settings; by default those that `load_config()` finds.
+        to: the id of an earlier layout, or its beginning; None: undo the live layout.
+        progress: told what is being done.
 
     Raises:
-        RollbackError: there is no layout of ours, or it cannot be undone; the sentence says why and what to do instead.
+        RollbackError: there is no such layout, or it cannot be undone; the sentence says why and what to do instead.
         ConflictError: somebody changed the table meanwhile.
     """
     config = load_config() if config is None else config
@@ -51,21 +69,48 @@ def rollback(
     dossier = open_dossier(spark, table, config)
     identity = dossier.table.identity
     with locked(dossier.store, identity.uuid, identity.name):
-        repaired = dossier.pending.repair(dossier.table)
+        repaired = [("repair", fact) for fact in dossier.pending.repair(dossier.table)]
         live = live_layout(dossier.table)
         if live is None:
             raise RollbackError(f"{identity.name} has no layout of ours to undo; `oreo status` shows its state")
         before = dossier.table.version()
-        run_id = uuid.uuid4().hex
-        with spark_share(spark, progress, "putting the replaced files back"):
-            result = dossier.table.revert(live, run_id)
-        if isinstance(result, Unknown):
-            raise UnknownOutcomeError(
-                f"it is not known whether the rollback of {identity.name} was committed ({result.reason}); "
-                "`oreo status` tells once the catalog answers"
-            )
-        if not isinstance(result, Committed):
-            raise ConflictError(f"{identity.name} was changed meanwhile ({result.reason}); run it again")
-        facts = {"layout_id": live.layout_id, "undone_version": live.version, "version": result.version}
-        dossier.ledger.append(run_id, [*(("repair", fact) for fact in repaired), ("rollback", facts)])
-    return RolledBack(identity.name, identity.format, live.layout_id, before, result.version)
+        if to is None:
+            version, run_id, line = _undo(dossier, live, progress)
+        else:
+            version, run_id, line = _return(dossier, live, to, progress)
+        dossier.ledger.append(run_id, [*repaired, line])
+    return RolledBack(identity.name, identity.format, live.layout_id, before, version, line[1].get("returned_to"))
+
+
+def _undo(dossier: Dossier, live: LayoutCommit, progress: Progress) -> tuple[int, str, tuple[str, dict[str, Any]]]:
+    name, run_id = dossier.table.identity.name, uuid.uuid4().hex
+    with spark_share(dossier.table.spark, progress, "putting the replaced files back"):
+        result = dossier.table.revert(live, run_id)
+    if isinstance(result, Unknown):
+        raise UnknownOutcomeError(
+            f"it is not known whether the rollback of {name} was committed ({result.reason}); `oreo status` tells once "
+            "the catalog answers"
+        )
+    if not isinstance(result, Committed):
+        raise ConflictError(f"{name} was changed meanwhile ({result.reason}); run it again")
+    facts = {"layout_id": live.layout_id, "undone_version": live.version, "version": result.version, "alpha": 0.0}
+    return result.version, run_id, ("rollback", facts)
+
+
+def _return(
+    dossier: Dossier, live: LayoutCommit, wanted: str, progress: Progress
+) -> tuple[int, str, tuple[str, dict[str, Any]]]:
+    name = dossier.table.identity.name
+    commits = [commit for commit in dossier.table.layout_commits() if commit.action in (LAYOUT, RETURN)]
+    matching = [commit for commit in commits if commit.layout_id.startswith(wanted)]
+    known = ", ".join(dict.fromkeys(commit.layout_id for commit in commits))
+    if not matching:
+        raise RollbackError(f"{name} never had a layout {wanted!r}; its layouts are {known} (`oreo layouts {name}`)")
+    if len({commit.layout_id for commit in matching}) > 1:
+        raise RollbackError(f"{wanted!r} means several layouts of {name}: {known}")
+    if matching[0].layout_id == live.layout_id:
+        raise RollbackError(f"{name} is in layout {live.layout_id} already")
+    done = return_by_metadata(dossier, matching[0], dossier.table.blocks(), progress)
+    layout = dossier.layout(matching[0].layout_id)
+    facts = {"layout": layout.describe() if layout else "", **done.facts, "alpha": 0.0}
+    return done.version, done.run_id, ("commit", facts | {"returned_to": matching[0].layout_id})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from oreo_lakehouse.errors import ConflictError, StoreError
@@ -30,6 +30,12 @@ class State:
     """The reorganizer with its admitted layouts, in its own terms; None before the first decision."""
     queries: int = 0
     """How many queries have been decided about so far."""
+    kinds: dict[str, str] = field(default_factory=dict)
+    """The table's columns and what kind of values they had at the last decision."""
+    shadow: str | None = None
+    """The layout that shadow runs would have put the table in; None outside a shadow."""
+    tail_regret: float = 0.0
+    """What queries have paid, in scans, for rows that are not folded into the layout yet."""
 
 
 class StateStore:
@@ -73,15 +79,7 @@ class StateStore:
 
 
 def _encode(state: State) -> bytes:
-    body = json.dumps(
-        {
-            "number": state.number,
-            "cursor": state.cursor,
-            "optimizer": state.optimizer,
-            "queries": state.queries,
-        },
-        separators=(",", ":"),
-    )
+    body = json.dumps(asdict(state), separators=(",", ":"))
     seal = hashlib.sha256(body.encode()).hexdigest()
     return json.dumps({"version": FORMAT_VERSION, "sha256": seal, "body": body}).encode()
 

@@ -1,19 +1,38 @@
-"""How a table stands: format, version, files, the layout it has, the history it has, the last decision."""
+"""How a table stands: format, version, files, the layout it has, its clustering health, the last decision."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from oreo_lakehouse.config import Config, load_config
-from oreo_lakehouse.maintenance.dossier import live_layout, open_dossier
+from oreo_lakehouse.config import Config, load_config, parse_size
+from oreo_lakehouse.maintenance.dossier import live_layout
+from oreo_lakehouse.maintenance.health import Health, best_known, health
+from oreo_lakehouse.maintenance.offline import TableView, open_offline, open_view
+from oreo_lakehouse.maintenance.recent import DAYS, Recent, recent_queries
+from oreo_lakehouse.maintenance.story import INITIAL, Story, number, read_story
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from pyspark.sql import SparkSession
 
+    from oreo_lakehouse.layouts.blocks import Blocks
     from oreo_lakehouse.maintenance.ledger import LedgerLine
+
+
+@dataclass(frozen=True)
+class BestKnown:
+    """The layout that would have skipped most of what the last days asked, of those that runs have priced."""
+
+    layout_id: str
+    layout: str
+    skips: float
+    """Share of the rows."""
+    actual: float
+    """What was really skipped by the same queries."""
+    queries: int
 
 
 @dataclass(frozen=True)
@@ -38,9 +57,29 @@ class TableStatus:
     last_decision: LedgerLine | None
     store: str
     notices: tuple[str, ...] = ()
+    health: Health | None = None
+    recent: Recent | None = None
+    """The queries that health was judged by."""
+    best: BestKnown | None = None
 
     def to_json(self) -> dict[str, Any]:
-        last = self.last_decision
+        last, recent, best = self.last_decision, self.recent, self.best
+        shown: dict[str, Any] | None = None
+        if self.health is not None:
+            shown = self.health.to_json()
+            shown["queries_since"] = recent.since.isoformat() if recent else None
+            shown["queries_until"] = recent.until.isoformat() if recent else None
+            shown["best_known"] = (
+                {
+                    "layout_id": best.layout_id,
+                    "layout": best.layout,
+                    "rows": best.skips,
+                    "actual_rows": best.actual,
+                    "queries": best.queries,
+                }
+                if best
+                else None
+            )
         return {
             "table": self.table,
             "format": self.format,
@@ -56,6 +95,7 @@ class TableStatus:
             "layout_time": self.layout_time.isoformat() if self.layout_time else None,
             "queries_seen": self.queries_seen,
             "queries_waiting": self.queries_waiting,
+            "health": shown,
             "last_decision": {"time": last.time.isoformat(), **last.facts} if last else None,
             "store": self.store,
             "notices": list(self.notices),
@@ -65,31 +105,73 @@ class TableStatus:
 def status(spark: SparkSession, table: str, config: Config | None = None) -> TableStatus:
     """Read how the table stands; changes nothing."""
     config = load_config() if config is None else config
-    dossier = open_dossier(spark, table, config)
-    identity = dossier.table.identity
-    version = dossier.table.version()
-    blocks = dossier.table.blocks(version)
-    live = live_layout(dossier.table)
-    layout = dossier.layout(live.layout_id) if live else None
-    state, notices = dossier.states.load(set_aside=False)
-    waiting, _ = dossier.history.read_since(state.cursor)
-    decisions = dossier.ledger.lines(["decision"])
+    view = open_view(spark, table, config)
+    blocks = view.table.blocks()
+    assert blocks is not None
+    return status_of(view, blocks, config)
+
+
+def offline_status(table: str, config: Config | None = None) -> TableStatus | None:
+    """The same without Spark, or None where the table cannot be read without it."""
+    config = load_config() if config is None else config
+    view = open_offline(table, config)
+    blocks = None if view is None else view.table.blocks()
+    return None if view is None or blocks is None else status_of(view, blocks, config)
+
+
+def status_of(view: TableView, blocks: Blocks, config: Config) -> TableStatus:
+    """How a table stands whose files are read already."""
+    identity, live = view.identity, live_layout(view.table)
+    state, notices = view.states.load(set_aside=False)
+    waiting, _ = view.history.read_since(state.cursor)
+    story = read_story(view.ledger.lines())
+    recent = recent_queries(view.history)
     return TableStatus(
         table=identity.name,
         format=identity.format,
         uuid=identity.uuid,
         location=identity.location,
-        version=version,
+        version=view.table.version(),
         rows=blocks.total_rows,
         files=len(blocks),
         bytes=blocks.total_bytes,
         layout_id=live.layout_id if live else None,
-        layout=layout.describe() if layout else None,
+        layout=story.names.get(live.layout_id) if live else None,
         layout_version=live.version if live else None,
         layout_time=live.time if live else None,
         queries_seen=state.queries,
         queries_waiting=len(waiting),
-        last_decision=decisions[-1] if decisions else None,
-        store=dossier.store.root,
+        last_decision=story.decisions[-1] if story.decisions else None,
+        store=view.store.root,
         notices=tuple(notices),
+        health=health(
+            blocks,
+            recent.columns if recent else (),
+            recent.workload if recent else None,
+            parse_size(config.layout.target_file_size),
+            config.decide.skipping,
+        ),
+        recent=recent,
+        best=_best(story, recent),
     )
+
+
+def _best(story: Story, recent: Recent | None) -> BestKnown | None:
+    """By what runs of the last days priced; by the last decision's recent queries where they priced nothing yet."""
+    until = recent.until if recent else story.ended
+    since = until - timedelta(days=DAYS) if until else None
+    lately = [s for s in story.served if since is None or s.last is None or s.last >= since]
+    known = set.intersection(*(set(s.states) for s in lately)) if lately else set[str]()
+    queries = sum(s.queries for s in lately)
+    found = best_known({state: sum(s.states[state] for s in lately) for state in known}, queries)
+    if found is not None:
+        actual = 1 - sum(float(s.actual.sum()) for s in lately) / queries
+        return BestKnown(found[0], story.name_of(found[0]), found[1], actual, queries)
+    for line in reversed(story.decisions):
+        costs = {str(k): float(v) for k, v in (line.facts.get("costs") or {}).items() if number(v) is not None}
+        found = best_known(costs, 1)
+        if found is not None:
+            current = costs.get(str(line.facts.get("current", INITIAL)))
+            asked = int(number(line.facts.get("queries")) or 0)
+            return BestKnown(found[0], story.name_of(found[0]), found[1], 1 - (current or 1.0), asked)
+    return None

@@ -1,1 +1,1 @@
-"""What people see: `console` for the terminal, `plot` for pictures."""
+"""What people see: `console`, `standing` and `telling` in the terminal, `plot` and `page` as pictures."""

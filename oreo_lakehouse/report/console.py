@@ -16,10 +16,7 @@ if TYPE_CHECKING:
     from oreo_lakehouse.backtest.run import BacktestResult
     from oreo_lakehouse.history.importing import ImportSummary
     from oreo_lakehouse.history.summary import HistorySummary
-    from oreo_lakehouse.maintenance.outcome import Outcome
     from oreo_lakehouse.maintenance.progress import Progress as ProgressCallback
-    from oreo_lakehouse.maintenance.rollback import RolledBack
-    from oreo_lakehouse.maintenance.status import TableStatus
 
 PIPED_WIDTH = 200
 """Columns where there is no terminal to ask: lines in a log are for grep, not for reading in a window."""
@@ -83,77 +80,6 @@ def warn(message: str) -> None:
 
 def fail(message: str) -> None:
     err.print(Text("error: ", style="bold red") + Text(message), soft_wrap=True)
-
-
-def show_outcome(outcome: Outcome) -> None:
-    """A maintenance run in a few lines."""
-    for notice in outcome.notices:
-        warn(notice)
-    verb = {"move": "would move to" if outcome.dry_run else "moved to", "stay": "stays"}[outcome.decision]
-    layout = outcome.plan.layout.describe() if outcome.plan else ""
-    rows = [("decision", f"{verb} {layout}".strip()), ("why", outcome.reason)]
-    if outcome.plan and outcome.dry_run:
-        plan = outcome.plan
-        rows += [
-            (
-                "would read",
-                f"{plan.files:,} files, {size(plan.bytes)}, {plan.rows:,} rows of version {plan.base_version}",
-            ),
-            ("would write", f"{plan.layout.blocks:,} blocks, about {size(plan.bytes)}, as one commit"),
-            ("BID column", _bid_column(plan.bid_column, plan.adds_bid_column)),
-            ("nothing", "was written: this is a dry run"),
-        ]
-    elif outcome.decision == "move":
-        rows += [
-            ("version", f"{outcome.version_before} → {outcome.version_after}"),
-            ("files", f"{outcome.files_before:,} → {outcome.files_after:,}, {size(outcome.bytes_rewritten)} rewritten"),
-            ("rows", f"{outcome.rows:,}, verified before the commit"),
-        ]
-    rows.append(("queries", f"{outcome.queries_seen:,} new, {outcome.seconds:.1f} s"))
-    facts(f"{outcome.table} ({outcome.format})", rows)
-
-
-def _bid_column(name: str, is_new: bool) -> str:
-    if not name:
-        return "none (bid_column is empty)"
-    return f"{name}, added first by an ALTER TABLE of its own" if is_new else name
-
-
-def show_rollback(done: RolledBack) -> None:
-    facts(
-        f"{done.table} ({done.format})",
-        [
-            ("undone", f"layout {done.layout_id}; rows appended since are kept"),
-            ("version", f"{done.version_before} → {done.version_after}"),
-        ],
-    )
-
-
-def show_status(status: TableStatus) -> None:
-    for notice in status.notices:
-        warn(notice)
-    layout = "none of ours: as its writers left it"
-    if status.layout_id:
-        when = (
-            f", version {status.layout_version}, {status.layout_time:%Y-%m-%d %H:%M} UTC" if status.layout_time else ""
-        )
-        layout = f"{status.layout or status.layout_id} ({status.layout_id}{when})"
-    last = "none yet: run oreo-maintain"
-    if status.last_decision:
-        line = status.last_decision
-        last = f"{line.facts.get('decision')} at {line.time:%Y-%m-%d %H:%M} UTC: {line.facts.get('reason')}"
-    facts(
-        f"{status.table} ({status.format})",
-        [
-            ("version", str(status.version)),
-            ("content", f"{status.rows:,} rows, {status.files:,} files, {size(status.bytes)}"),
-            ("layout", layout),
-            ("last decision", last),
-            ("queries", f"{status.queries_seen:,} decided about, {status.queries_waiting:,} waiting"),
-            ("location", status.location),
-            ("store", status.store),
-        ],
-    )
 
 
 def show_import(table: str, summary: ImportSummary) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from oreo_lakehouse.cli.main import app
+from oreo_lakehouse.report.plot import COLOURS
 
 
 @pytest.fixture
@@ -62,6 +65,42 @@ def test_the_table_for_people_names_what_was_not_understood(files: tuple[str, st
     assert "would have saved" in done.stdout
 
 
+def test_what_cannot_be_read_is_counted_shown_and_taken_as_a_full_scan(files: tuple[str, str]) -> None:
+    wrong = ["SELECT 1 FROM sales.orders WHERE nothere = 5", "SELECT 1 FROM sales.orders WHERE k = 'x' || v"]
+    with Path(files[1]).open("a") as log:
+        for number, text in enumerate(wrong):
+            log.write(json.dumps({"statement_text": text, "start_time": f"2026-01-02T00:00:0{number}"}) + "\n")
+    options = ["backtest", "--rows", files[0], "--queries", files[1], "--policies", "never"]
+    done = CliRunner().invoke(app, [*options, "--json"])
+    answer = json.loads(done.stdout)
+    assert (answer["queries"], answer["unparsed"]) == (302, 3)
+    shown = CliRunner().invoke(app, options)
+    assert shown.exit_code == 0
+    for line in ("line 8", "line 301", "line 302"):
+        assert line in shown.stderr
+    assert "3 of" in shown.output
+
+
+def test_the_plot_is_a_picture_with_a_line_a_policy(files: tuple[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "cost.png"
+    options = ["backtest", "--rows", files[0], "--queries", files[1], "--policies", "never,static"]
+    assert CliRunner().invoke(app, [*options, "--plot", str(file)]).exit_code == 0
+    picture = file.read_bytes()
+    assert picture.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", picture[16:24])
+    at, packed = 8, b""
+    while at < len(picture):
+        size, kind = struct.unpack(">I4s", picture[at : at + 8])
+        body = picture[at + 8 : at + 8 + size]
+        assert zlib.crc32(kind + body) == struct.unpack(">I", picture[at + 8 + size : at + 12 + size])[0]
+        packed += body if kind == b"IDAT" else b""
+        at += 12 + size
+    pixels = np.frombuffer(zlib.decompress(packed), np.uint8).reshape(height, 1 + 3 * width)[:, 1:].reshape(-1, 3)
+    painted = {tuple(colour) for colour in np.unique(pixels, axis=0).tolist()}
+    assert {tuple(bytes.fromhex(colour[1:])) for colour in COLOURS[:2]} <= painted
+    assert tuple(bytes.fromhex(COLOURS[2][1:])) not in painted
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -70,7 +109,7 @@ def test_the_table_for_people_names_what_was_not_understood(files: tuple[str, st
         (["--table", "elsewhere"], "no query on elsewhere was understood"),
         (["--rows", "nowhere.parquet"], "there is no file nowhere.parquet"),
         (["--queries", "nowhere.jsonl"], "nowhere.jsonl"),
-        (["--plot", "cost.png"], "write a .html or a .svg file"),
+        (["--plot", "cost.gif"], "write a .html, a .svg or a .png file"),
     ],
 )
 def test_mistakes_are_sentences(files: tuple[str, str], change: list[str], message: str) -> None:

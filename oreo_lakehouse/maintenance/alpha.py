@@ -1,0 +1,65 @@
+"""Alpha, the price of a rewrite in scans of the table, measured on the table itself.
+
+A scan is what a query does: it reads the columns that queries filter by, of every row. A rewrite reads, shuffles,
+writes and verifies every column of every row. Each move of ours measures both (the narrow pass before it is such a
+scan), and `oreo calibrate` measures them now. Until there is a measurement, the paper's middle value counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from oreo_lakehouse.maintenance.ledger import LedgerLine
+
+DEFAULT = 80.0
+"""The paper measures 60 to 100."""
+LEAST, MOST = 2.0, 1000.0
+_LATEST = 5
+"""Measurements that count: a cluster that was resized is soon known as it is now."""
+
+
+@dataclass(frozen=True)
+class Alpha:
+    """The price of a rewrite, and where it comes from."""
+
+    value: float
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.value:.0f} scans ({self.source})"
+
+
+def alpha_of(configured: float, lines: Sequence[LedgerLine]) -> Alpha:
+    """The alpha in force: as configured, else measured, else the default.
+
+    Args:
+        configured: `decide.alpha`; 0 means "measure it".
+        lines: the ledger's `commit` and `calibration` lines, oldest first.
+    """
+    if configured > 0:
+        return Alpha(configured, "configured")
+    found = [(line, value) for line in lines if (value := measured(line)) is not None][-_LATEST:]
+    if not found:
+        return Alpha(DEFAULT, "default; measured from the first rewrite on")
+    value = min(MOST, max(LEAST, float(median(value for _, value in found))))
+    last = found[-1][0].time
+    if all(line.kind == "calibration" for line, _ in found):
+        return Alpha(value, f"calibrated {last:%Y-%m-%d}")
+    count = len(found)
+    return Alpha(value, f"measured from {count} rewrite{'s' if count > 1 else ''}, last {last:%Y-%m-%d}")
+
+
+def measured(line: LedgerLine) -> float | None:
+    """What a line says of alpha, or None: a fold rewrites too little, a return writes nothing."""
+    facts = line.facts
+    if line.kind == "calibration":
+        rewrite, scan = facts.get("rewrite_seconds"), facts.get("scan_seconds")
+    elif line.kind == "commit" and facts.get("action", "layout") == "layout":
+        rewrite, scan = facts.get("seconds"), facts.get("scan_seconds")
+    else:
+        return None
+    if isinstance(rewrite, int | float) and isinstance(scan, int | float) and rewrite > 0 and scan > 0:
+        return rewrite / scan
+    return None

@@ -1,0 +1,137 @@
+"""`oreo calibrate`: measure alpha now, by a scan of the table and a trial rewrite of a few of its files.
+
+The trial stages and verifies files as a real rewrite does, and then deletes them: nothing becomes visible and the table
+is not touched. What it takes for some of the bytes is projected to all of them.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pyspark.sql import functions as sf
+
+from oreo_lakehouse.config import Config, load_config
+from oreo_lakehouse.errors import TableError
+from oreo_lakehouse.layouts.sample import Sample
+from oreo_lakehouse.layouts.sort import sort_layout
+from oreo_lakehouse.maintenance.alpha import Alpha, alpha_of
+from oreo_lakehouse.maintenance.dossier import Dossier, open_dossier
+from oreo_lakehouse.maintenance.lock import locked
+from oreo_lakehouse.maintenance.progress import Progress, silent, spark_share
+from oreo_lakehouse.predicates.columns import columns_of
+from oreo_lakehouse.predicates.values import Kind
+from oreo_lakehouse.tables.certificate import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from oreo_lakehouse.layouts.blocks import Blocks
+
+SHARE, MOST_BYTES = 0.1, 512 << 20
+"""How much of a table a trial rewrites: a tenth of it, at least one file, half a gigabyte at most."""
+_COLUMNS = 3
+"""Columns that a scan reads: as many as a query's filters usually name."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was measured, and the alpha that counts from now on."""
+
+    table: str
+    columns: tuple[str, ...]
+    scan_seconds: float
+    rewrite_seconds: float
+    """Of the whole table, projected from the trial."""
+    trial_bytes: int
+    alpha: Alpha
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "table": self.table,
+            "columns": list(self.columns),
+            "scan_seconds": round(self.scan_seconds, 3),
+            "rewrite_seconds": round(self.rewrite_seconds, 3),
+            "trial_bytes": self.trial_bytes,
+            "alpha": round(self.alpha.value, 2),
+            "source": self.alpha.source,
+        }
+
+
+def calibrate(
+    spark: SparkSession, table: str, config: Config | None = None, *, progress: Progress = silent
+) -> Calibration:
+    """Measure what a rewrite of this table costs in scans of it, and remember it.
+
+    Raises:
+        TableError: the table is empty, or has no column that can be sorted.
+    """
+    config = load_config() if config is None else config
+    dossier = open_dossier(spark, table, config)
+    identity = dossier.table.identity
+    with locked(dossier.store, identity.uuid, identity.name):
+        blocks = dossier.table.blocks()
+        if blocks.total_rows == 0:
+            raise TableError(f"{identity.name} is empty: there is nothing to measure")
+        columns = _asked_columns(dossier)
+        scan = _scan_seconds(dossier, columns, progress)
+        trial, seconds = _trial_seconds(dossier, blocks, columns[0], progress)
+        rewrite = seconds * blocks.total_bytes / max(1, trial)
+        facts = {
+            "scan_seconds": round(scan, 4),
+            "rewrite_seconds": round(rewrite, 3),
+            "alpha": round(rewrite / scan, 3),
+            "bytes": trial,
+            "columns": list(columns),
+        }
+        dossier.ledger.append(uuid.uuid4().hex, [("calibration", facts)])
+        alpha = alpha_of(config.decide.alpha, dossier.ledger.lines(["commit", "calibration"]))
+    return Calibration(identity.name, columns, scan, rewrite, trial, alpha)
+
+
+def _asked_columns(dossier: Dossier) -> tuple[str, ...]:
+    """The columns that queries filter by most, or the table's first ones while there is no history."""
+    kinds = dossier.table.schema()
+    able = [name for name, kind in kinds.items() if kind not in (Kind.OTHER, Kind.BINARY)]
+    if not able:
+        raise TableError(f"{dossier.table.identity.name} has no column that a layout could sort by")
+    queries, _ = dossier.history.read_since({})
+    uses = Counter(name for query in queries for name in columns_of(query.predicate) if name in able)
+    return tuple(name for name, _ in uses.most_common(_COLUMNS)) or tuple(able[:_COLUMNS])
+
+
+def _scan_seconds(dossier: Dossier, columns: tuple[str, ...], progress: Progress) -> float:
+    """The better of two scans of these columns, which nothing can skip."""
+    rows = dossier.table.spark.table(dossier.table.identity.name).select(*[sf.col(quoted(name)) for name in columns])
+    took: list[float] = []
+    with spark_share(dossier.table.spark, progress, "scanning the columns that queries filter by"):
+        for _ in range(2):
+            started = time.monotonic()
+            rows.write.format("noop").mode("overwrite").save()
+            took.append(time.monotonic() - started)
+    return min(took)
+
+
+def _trial_seconds(dossier: Dossier, blocks: Blocks, column: str, progress: Progress) -> tuple[int, float]:
+    """Bytes of some files and the seconds that staging and verifying them takes."""
+    table = dossier.table
+    limit = min(MOST_BYTES, SHARE * blocks.total_bytes)
+    count = max(1, int((np.cumsum(blocks.sizes) <= limit).sum()))
+    chosen = blocks.names[:count]
+    layout = sort_layout(Sample(table.sample(10_000, 1, [column]), blocks.total_rows), [column], max(2, count))
+    plan = table.plan(layout, "", chosen)
+    run_id, started = uuid.uuid4().hex, time.monotonic()
+    dossier.pending.begin(run_id)
+    with spark_share(table.spark, progress, f"rewriting {count} files on trial"):
+        staged = table.stage(plan, run_id)
+    dossier.pending.add(staged)
+    with spark_share(table.spark, progress, "verifying them"):
+        table.verify(staged)
+    seconds = time.monotonic() - started
+    table.discard(staged)
+    dossier.pending.remove(run_id)
+    return plan.bytes, seconds

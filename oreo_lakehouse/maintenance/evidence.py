@@ -1,0 +1,81 @@
+"""What a decision rests on, read once at the start of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from oreo_lakehouse.config import LayoutSettings, parse_size
+from oreo_lakehouse.maintenance.dossier import Dossier, live_layout
+from oreo_lakehouse.reorganizer.online import INITIAL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oreo_lakehouse.history.record import QueryRecord
+    from oreo_lakehouse.layouts.blocks import Blocks
+    from oreo_lakehouse.layouts.skipping import Mode
+    from oreo_lakehouse.predicates.values import Kind
+    from oreo_lakehouse.tables.contract import LayoutCommit
+
+RECENT = 1000
+"""Of the new queries: what costs before and after a move are told over."""
+_ROWS_A_BLOCK = 50
+"""Sampled rows that a block needs to be judged at all; a table for more blocks gets several files a block."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The table as it is, and the queries that nobody has decided about yet."""
+
+    version: int
+    live: LayoutCommit | None
+    """The commit whose layout the table has."""
+    blocks: Blocks
+    schema: dict[str, Kind]
+    queries: Sequence[QueryRecord]
+    wanted_blocks: int
+
+    @property
+    def current(self) -> str:
+        return self.live.layout_id if self.live else INITIAL
+
+    def queries_a_day(self) -> float:
+        """How often the table is asked, by the new queries' times."""
+        if len(self.queries) < 2:
+            return float(len(self.queries))
+        seconds = (self.queries[-1].time_us - self.queries[0].time_us) / 1e6
+        return len(self.queries) / max(seconds / 86_400, 1 / 24)
+
+    def layout_age(self) -> float | None:
+        """Seconds since the live layout was committed."""
+        return None if self.live is None else (datetime.now(UTC) - self.live.time).total_seconds()
+
+
+def observe(dossier: Dossier, queries: Sequence[QueryRecord], settings: LayoutSettings, mode: Mode) -> Evidence:
+    """Read the table's present state; in `bid` mode with all that pruning knows of its files."""
+    table = dossier.table
+    version = table.version()
+    blocks = table.blocks(version)
+    if mode == "bid":
+        blocks = dossier.facts.enrich(blocks, table.column_keys())
+    by_size = max(1, round(blocks.total_bytes / parse_size(settings.target_file_size)))
+    wanted = settings.blocks or min(by_size, max(2, settings.sample_rows // _ROWS_A_BLOCK))
+    return Evidence(version, live_layout(table), blocks, table.schema(), queries, wanted)
+
+
+def obstacle(evidence: Evidence, name: str, seen: int, target_file_size: str) -> str | None:
+    """Why there is nothing to decide, or None."""
+    if not evidence.queries:
+        if seen == 0:
+            return f"no query history yet: `oreo history import {name} FILE` adds one"
+        return f"no new queries since the last run ({seen} seen in all)"
+    if evidence.blocks.total_rows == 0:
+        return "the table is empty"
+    if evidence.wanted_blocks < 2:
+        return (
+            f"the table fits in one file of {target_file_size} (layout.target_file_size): no layout could skip anything"
+        )
+    return None

@@ -1,0 +1,255 @@
+"""Why a run moved or stayed, in words and numbers, from the ledger's lines alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from oreo_lakehouse.errors import LedgerError
+from oreo_lakehouse.maintenance.ledger import LedgerLine
+from oreo_lakehouse.maintenance.story import INITIAL, WRITERS, number, read_story
+
+SHOWN = 8
+"""How much of a run id tells one decision from another, for people."""
+_LISTED = 5
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A layout that was considered."""
+
+    layout_id: str
+    layout: str
+    cost: float | None
+    """Mean share of the table that a recent query would read."""
+    counter: float | None
+    """What it has cost in this phase; full at alpha."""
+    regret: float | None
+    """What it would have saved since the workload last changed."""
+    is_current: bool
+    is_target: bool
+
+    @property
+    def skips(self) -> float | None:
+        return None if self.cost is None else 1 - self.cost
+
+
+@dataclass(frozen=True)
+class HotQuery:
+    """A shape of query that weighed in."""
+
+    shape: str
+    queries: int
+    cost_now: float | None
+    cost_target: float | None
+
+
+@dataclass(frozen=True)
+class Event:
+    """What happened within the run, query by query."""
+
+    kind: str
+    query: int
+    layout: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One run's decision, and all that it rested on."""
+
+    id: str
+    time: datetime
+    decision: str
+    reason: str
+    version: int | None
+    queries: int
+    current: str
+    """The layout that the table was in, in words."""
+    target: str | None
+    current_cost: float | None
+    target_cost: float | None
+    alpha: float | None
+    alpha_source: str | None
+    phase: int | None
+    candidates: tuple[Candidate, ...]
+    """Cheapest first."""
+    hot: tuple[HotQuery, ...]
+    held: str | None
+    """Why a wanted move was not made."""
+    shadow: bool
+    promised_cost: float | None
+    """By the sample, before the narrow pass looked at all rows; `exact_cost` is what it found."""
+    exact_cost: float | None
+    bound: Mapping[str, float]
+    events: tuple[Event, ...]
+    sentences: tuple[str, ...]
+    """The same in words."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **asdict(self),
+            "time": self.time.isoformat(),
+            "candidates": [{**asdict(one), "skips": one.skips} for one in self.candidates],
+        }
+
+
+def explain(lines: Sequence[LedgerLine], decision: str | None = None, table: str = "this table") -> Explanation:
+    """Explain the decision of a run, named by its id or the beginning of it; by default the last one.
+
+    Raises:
+        LedgerError: there is none, or the beginning fits several; the sentence lists decisions to choose from.
+    """
+    line = _find(decisions(lines), decision, table)
+    facts = line.facts
+    story = read_story(lines)
+    names = {**story.names, **{str(k): str(v) for k, v in (facts.get("layouts") or {}).items() if str(k) != INITIAL}}
+    current = str(facts.get("current", INITIAL))
+    target = None if facts.get("target") is None else str(facts["target"])
+    looked = facts.get("looked") or {}
+    bound = facts.get("bound") or {}
+    run = [one for one in lines if one.run == line.run]
+    partial = Explanation(
+        id=line.run,
+        time=line.time,
+        decision=str(facts.get("decision", "stay")),
+        reason=str(facts.get("reason", "")),
+        version=_whole(facts.get("version")),
+        queries=_whole(facts.get("queries")) or 0,
+        current=names.get(current, current),
+        target=None if target is None else names.get(target, target),
+        current_cost=number(facts.get("current_cost")),
+        target_cost=number(facts.get("target_cost")),
+        alpha=number(facts.get("alpha")),
+        alpha_source=str(facts["alpha_source"]) if facts.get("alpha_source") else None,
+        phase=_whole(facts.get("phase")),
+        candidates=_candidates(facts, names, current, target),
+        hot=tuple(
+            HotQuery(
+                str(one.get("shape", "")),
+                _whole(one.get("queries")) or 0,
+                number(one.get("cost_now")),
+                number(one.get("cost_target")),
+            )
+            for one in facts.get("hot") or ()
+        ),
+        held=str(facts["held"]) if facts.get("held") else None,
+        shadow=bool(facts.get("shadow")),
+        promised_cost=number(looked.get("cost_promised")),
+        exact_cost=number(looked.get("cost_exact")),
+        bound={k: found for k in ("paid", "comparator", "limit") if (found := number(bound.get(k))) is not None},
+        events=tuple(
+            Event(
+                str(one.facts.get("kind", "")),
+                _whole(one.facts.get("query")) or 0,
+                names.get(str(one.facts.get("state")), str(one.facts.get("state", ""))),
+                str(one.facts.get("reason", "")),
+            )
+            for one in run
+            if one.kind == "event"
+        ),
+        sentences=(),
+    )
+    commit = next((one.facts for one in run if one.kind == "commit"), None)
+    return replace(partial, sentences=tuple(_sentences(partial, commit)))
+
+
+def decisions(lines: Sequence[LedgerLine]) -> list[LedgerLine]:
+    """All decisions, oldest first."""
+    return [line for line in lines if line.kind == "decision"]
+
+
+def _find(found: list[LedgerLine], wanted: str | None, table: str) -> LedgerLine:
+    if not found:
+        raise LedgerError(f"the ledger of {table} has no decision yet: `oreo-maintain {table}` makes the first one")
+    if wanted is None:
+        return found[-1]
+    fitting = [line for line in found if wanted and line.run.startswith(wanted)]
+    runs = {line.run for line in fitting}
+    if len(runs) == 1:
+        return fitting[-1]
+    listed = fitting if runs else found
+    words = "; ".join(
+        f"{line.run[:SHOWN]} ({line.time:%Y-%m-%d %H:%M}, {line.facts.get('decision')})"
+        for line in reversed(listed[-_LISTED:])
+    )
+    if runs:
+        raise LedgerError(f"{wanted!r} is the beginning of {len(runs)} decisions of {table}: {words}")
+    more = f", and {len(found) - _LISTED:,} older" if len(found) > _LISTED else ""
+    raise LedgerError(f"there is no decision {wanted!r} in the ledger of {table}; the last ones: {words}{more}")
+
+
+def _candidates(
+    facts: Mapping[str, Any], names: Mapping[str, str], current: str, target: str | None
+) -> tuple[Candidate, ...]:
+    costs, counters = facts.get("costs") or {}, facts.get("counters") or {}
+    regret = facts.get("regret") or {}
+    ids = dict.fromkeys([*map(str, costs), *map(str, counters), *map(str, regret)])
+    found = [
+        Candidate(
+            layout_id=state,
+            layout=names.get(state, WRITERS if state == INITIAL else state),
+            cost=number(costs.get(state)),
+            counter=number(counters.get(state)),
+            regret=number(regret.get(state)),
+            is_current=state == current,
+            is_target=state == target,
+        )
+        for state in ids
+    ]
+    return tuple(sorted(found, key=lambda c: (c.cost is None, c.cost or 0.0, not c.is_current)))
+
+
+def _sentences(e: Explanation, commit: Mapping[str, Any] | None) -> list[str]:
+    verbs = {
+        "move": f"It moved to {e.target or 'another layout'}",
+        "stay": f"It stayed {e.current}" if e.current == WRITERS else f"It stayed with {e.current}",
+        "fold": "It folded the rows appended since into the layout that the table has",
+        "return": f"It returned to {e.target or 'an earlier layout'}, whose files were still there",
+    }
+    if e.shadow and e.decision == "move":
+        verbs["move"] = f"It would have moved to {e.target or 'another layout'}"
+    verb = verbs.get(e.decision, f"It decided: {e.decision}")
+    out = [f"{verb}: {e.reason}." if e.reason else f"{verb}."]
+    if e.current_cost is not None and e.target_cost is not None and e.target is not None:
+        gain = e.current_cost - e.target_cost
+        out.append(
+            f"A recent query reads {e.current_cost:.1%} of the table now and would read {e.target_cost:.1%} there: "
+            f"{gain:.1%} of a full scan saved a query."
+        )
+        if e.alpha is not None and gain > 0:
+            out.append(
+                f"At that rate a rewrite, which costs {e.alpha:g} full scans, pays after {e.alpha / gain:,.0f} queries."
+            )
+    if e.alpha is not None:
+        out.append(f"Alpha is {e.alpha:g} full scans ({e.alpha_source or 'its source was not recorded'}).")
+    leading = [c for c in e.candidates if not c.is_current and c.regret is not None]
+    if leading:
+        most = max(leading, key=lambda c: c.regret or 0.0)
+        out.append(
+            f"Regret is largest against {most.layout}: {most.regret:,.1f} full scans since the workload changed."
+        )
+    if e.exact_cost is not None and e.promised_cost is not None:
+        out.append(
+            f"A look at all rows before the rewrite found that a query would read {e.exact_cost:.1%}, where the sample "
+            f"had promised {e.promised_cost:.1%}."
+        )
+    if e.held and e.held not in e.reason and not e.shadow:
+        out.append(f"A wanted move was held back: {e.held}.")
+    if e.shadow:
+        out.append("This was a shadow run: it decided and recorded, and wrote nothing.")
+    if commit and number(commit.get("cost_realised")) is not None:
+        out.append(
+            f"On the new files' real statistics the same queries read {commit['cost_realised']:.1%} of the table."
+        )
+    if len(e.bound) == 3:
+        out.append(
+            f"The decisions' own account stands at {e.bound['paid']:,.1f} of at most {e.bound['limit']:,.1f} scans."
+        )
+    return out
+
+
+def _whole(value: Any) -> int | None:
+    return int(value) if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,64 @@
+"""The queries of the last days, bounded, for looking at how they fare on the files as they are."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from oreo_lakehouse.predicates.columns import columns_of
+from oreo_lakehouse.predicates.workload import Workload
+
+if TYPE_CHECKING:
+    from oreo_lakehouse.history.record import QueryRecord
+    from oreo_lakehouse.history.store import HistoryStore
+
+DAYS = 7
+MOST = 2_000
+"""Queries that are looked at, evenly spread over the days: more would not change a share."""
+_TOP = 5
+
+
+@dataclass(frozen=True)
+class Recent:
+    """Queries of the days that end with the newest one."""
+
+    queries: int
+    since: datetime
+    until: datetime
+    workload: Workload
+    columns: tuple[str, ...]
+    """Those that most of them filter by, at most five."""
+
+
+def recent_queries(history: HistoryStore, days: int = DAYS, most: int = MOST) -> Recent | None:
+    """The last days of a history that ends with its newest query; None if it is empty."""
+    names = [entry.name for entry in history.store.entries(f"{history.folder}/days")]
+    since = ""
+    if names:  # a day file's name begins with its day; those that are too old for sure need not be opened
+        newest = datetime.fromisoformat(max(names)[:10])
+        since = (newest - timedelta(days=days + 1)).strftime("%Y-%m-%d")
+    records: Sequence[QueryRecord]
+    records, _ = history.read_since({"writers": {}, "days": [name for name in names if name[:10] < since]})
+    if not len(records):
+        return None
+    until = records[len(records) - 1].time_us
+    start = bisect_left(range(len(records)), until - days * 86_400_000_000, key=lambda i: records[i].time_us)
+    count = len(records) - start
+    step = max(1, -(-count // most))
+    chosen = [records[i].predicate for i in range(start, len(records), step)]
+    asked = Counter(column for predicate in chosen for column in sorted(columns_of(predicate)))
+    return Recent(
+        queries=count,
+        since=_time(records[start].time_us),
+        until=_time(until),
+        workload=Workload.of(chosen),
+        columns=tuple(column for column, _ in asked.most_common(_TOP)),
+    )
+
+
+def _time(time_us: int) -> datetime:
+    return datetime.fromtimestamp(time_us / 1e6, UTC)
