@@ -2,22 +2,27 @@
 
     uv run --with tpchgen-cli examples/benchmarks/decisions.py                  # TPC-H, five seeds
     uv run ... examples/benchmarks/decisions.py --case fast --case sliding     # workloads that are hard to decide for
-    uv run ... examples/benchmarks/decisions.py --sweep alpha --plot alpha.html
+    uv run ... examples/benchmarks/decisions.py --sweep alpha --plot alpha.png
 
-Costs are in full scans: a query costs the share of rows that it cannot skip, a move costs alpha. TPC-H and TPC-DS are
-generated on first use (`--with tpchgen-cli`; `--with duckdb --with duckdb-extensions --with duckdb-extension-tpcds`).
+Costs are in full scans: a query costs the share of rows that it cannot skip, a move costs alpha. "x best" compares with
+the better of static and never; static's layout is in place before the first query and costs it no move. TPC-H and
+TPC-DS are generated on first use (`--with tpchgen-cli`; `--with duckdb --with duckdb-extensions --with
+duckdb-extension-tpcds`).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import streams
 import telemetry
@@ -27,6 +32,7 @@ import tpch
 from oreo_lakehouse.backtest.run import POLICIES, BacktestResult, run
 from oreo_lakehouse.config import DecideSettings
 from oreo_lakehouse.predicates.tree import Predicate
+from oreo_lakehouse.report.plot import check_name, write_lines
 
 ROWS, QUERIES, ALPHA, BLOCKS = 400_000, 30_000, 80.0, 40
 REFERENCE = {
@@ -82,6 +88,8 @@ PAPER = {
 
 def main() -> None:
     options = _options()
+    if options.plot:
+        check_name(options.plot)
     print_ = (lambda *_: None) if options.json else print
     if options.sweep:
         records = _sweep(options, print_)
@@ -95,40 +103,56 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--case", action="append", choices=list(CASES), help="workload; may be repeated")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--queries", type=int, default=QUERIES)
     parser.add_argument("--mode", choices=["native", "bid"], default="native")
     parser.add_argument("--policies", default=",".join(POLICIES), help="comma-separated")
     parser.add_argument("--sweep", choices=list(SWEEPS), help="repeat one of the paper's ablations")
     parser.add_argument("--folder", type=Path, default=Path("oreo-benchmarks"), help="where generated tables are kept")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--plot", type=Path, help="an HTML file")
+    parser.add_argument("--plot", type=Path, help="a .html, .svg or .png file")
     return parser.parse_args()
+
+
+def _seeds(options: argparse.Namespace) -> range:
+    return range(options.first_seed, options.first_seed + options.seeds)
 
 
 def _compare(options: argparse.Namespace, case: str, print_: Callable[..., None]) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
-    curves: dict[str, list[float]] = {}
-    for seed in range(1, options.seeds + 1):
+    curves: dict[str, npt.NDArray[np.float64]] = {}
+    for seed in _seeds(options):
         result = _run(options, case, seed, ALPHA, DecideSettings(gamma=1.0))
-        records.append({"case": case, "seed": seed, **result.to_json()})
-        print_(f"\n{case}, seed {seed}: {result.queries:,} queries, alpha {ALPHA:.0f}, {result.seconds:.0f} s")
-        print_(f"{'policy':<17}{'query':>9}{'movement':>10}{'total':>9}{'moves':>7}{'x optimum':>11}{'reference':>11}")
-        best = result.outcomes["optimum"].total if "optimum" in result.outcomes else float("nan")
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        records.append({"case": case, "seed": seed, **result.to_json(), "times": result.times, "peak_mb": peak})
+        print_(
+            f"\n{case}, seed {seed}: {result.queries:,} queries, alpha {ALPHA:.0f}, {result.seconds:.0f} s, "
+            f"at most {peak:,} MB so far"
+        )
+        print_(
+            f"{'policy':<17}{'query':>9}{'movement':>10}{'total':>9}{'moves':>7}{'x optimum':>11}{'x best':>8}"
+            f"{'seconds':>9}{'reference':>11}"
+        )
+        totals = {name: outcome.total for name, outcome in result.outcomes.items()}
+        least = min((totals[name] for name in ("static", "never") if name in totals), default=float("nan"))
         for name, outcome in result.outcomes.items():
             told = f"{REFERENCE[name]:>11,}" if case == "tpch" and name in REFERENCE else ""
             print_(
                 f"{name:<17}{outcome.query:>9,.0f}{outcome.movement:>10,.0f}{outcome.total:>9,.0f}"
-                f"{len(outcome.moves):>7}{outcome.total / best:>11.3f}{told}"
+                f"{len(outcome.moves):>7}{outcome.total / totals.get('optimum', float('nan')):>11.3f}"
+                f"{outcome.total / least:>8.3f}{result.times[name]:>9.1f}{told}"
             )
-            curves[f"{name} ({seed})"] = outcome.cumulative()[::100].tolist()
+            curves[name if options.seeds == 1 else f"{name} ({seed})"] = outcome.cumulative()
+        sys.stdout.flush()
     if options.plot:
-        _plot(options.plot, f"{case}: cumulative cost", curves, 100)
+        write_lines(options.plot, f"{case}: cost of queries and rewrites, in full scans", "queries", curves)
     return records
 
 
 def _sweep(options: argparse.Namespace, print_: Callable[..., None]) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
     curves: dict[str, list[float]] = {}
+    case = (options.case or ["tpch"])[0]
     print_(
         f"{options.sweep:>8}  {'policy':<8}{'query':>9}{'movement':>10}{'total':>9}{'states':>8}   the paper's Table II"
     )
@@ -138,10 +162,7 @@ def _sweep(options: argparse.Namespace, print_: Callable[..., None]) -> list[dic
         if options.sweep in ("epsilon", "gamma"):
             decide = replace(decide, **{options.sweep: float(value)})
         for policy in ("paper", "oreo"):
-            results = [
-                _run(options, (options.case or ["tpch"])[0], seed, alpha, decide, value, [policy])
-                for seed in range(1, options.seeds + 1)
-            ]
+            results = [_run(options, case, seed, alpha, decide, value, [policy]) for seed in _seeds(options)]
             numbers = [result.to_json()["policies"][policy] for result in results]
             mean = {key: sum(n[key] for n in numbers) / len(numbers) for key in numbers[0]}
             records.append({"sweep": options.sweep, "value": value, "policy": policy, **mean})
@@ -153,7 +174,9 @@ def _sweep(options: argparse.Namespace, print_: Callable[..., None]) -> list[dic
                 f"{mean['states']:>8.1f}{beside}"
             )
     if options.plot:
-        _plot(options.plot, f"total cost by {options.sweep}: {SWEEPS[options.sweep]}", curves, 1)
+        lines = {policy: np.array(totals) for policy, totals in curves.items()}
+        ticks = [str(value) for value in SWEEPS[options.sweep]]
+        write_lines(options.plot, f"{case}: total cost, in full scans", options.sweep, lines, ticks)
     return records
 
 
@@ -184,26 +207,6 @@ def _run(
         decide=decide,
         delay=int(value) if options.sweep == "delta" else 0,
         source=value if options.sweep == "source" else "SW",
-    )
-
-
-def _plot(path: Path, title: str, curves: dict[str, list[float]], step: int) -> None:
-    """Lines in one self-contained HTML file."""
-    width, height = 900, 500
-    longest = max(len(curve) for curve in curves.values())
-    top = max(max(curve) for curve in curves.values()) or 1.0
-    lines: list[str] = []
-    for number, (name, curve) in enumerate(curves.items()):
-        colour = f"hsl({number * 47 % 360}, 65%, 45%)"
-        points = " ".join(
-            f"{width * i / max(1, longest - 1):.1f},{height * (1 - y / top):.1f}" for i, y in enumerate(curve)
-        )
-        lines.append(f'<polyline points="{points}" fill="none" stroke="{colour}"><title>{name}</title></polyline>')
-        lines.append(f'<text x="{width + 10}" y="{15 + 16 * number}" fill="{colour}">{name}</text>')
-    path.write_text(
-        f'<!doctype html><meta charset="utf-8"><title>{title}</title><h1>{title}</h1>'
-        f"<p>Up to {top:,.0f} full scans; one point for {step} queries or settings.</p>"
-        f'<svg viewBox="0 0 {width + 260} {height}" font-family="sans-serif" font-size="12">{"".join(lines)}</svg>'
     )
 
 

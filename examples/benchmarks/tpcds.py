@@ -38,13 +38,14 @@ def rows(folder: Path, count: int) -> pa.Table:
         try:
             import duckdb
             import duckdb_extensions
+
+            duckdb_extensions.import_extension("tpcds")
         except ImportError as error:
             packages = "--with duckdb --with duckdb-extensions --with duckdb-extension-tpcds"
             raise SystemExit(
-                f"DuckDB is not installed; run: uv run {packages} examples/benchmarks/decisions.py"
+                f"DuckDB's tpcds extension is not installed; run: uv run {packages} examples/benchmarks/decisions.py"
             ) from error
         folder.mkdir(parents=True, exist_ok=True)
-        duckdb_extensions.import_extension("tpcds")
         connection = duckdb.connect()
         connection.execute("LOAD tpcds")
         connection.execute(f"CALL dsdgen(sf={SCALE_FACTOR})")
