@@ -8,13 +8,14 @@ configuration on top, and its console output in a log file, so that nothing but 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import os
 import re
 import shutil
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -192,12 +193,33 @@ def _launch(config: Config, progress: Progress) -> None:
         PySparkLogger.getLogger(name).disabled = True
     with log.open("wb") as console, _told(log, progress):
         try:
-            gateway = launch_gateway(conf, {"stdout": console, "stderr": console})
+            with _alone(settings, progress):
+                gateway = launch_gateway(conf, {"stdout": console, "stderr": console})
             SparkContext(conf=conf, gateway=gateway)
         except Exception as error:  # whatever pyspark raises, the cause stands in the JVM's own console
             raise SetupError(f"Spark did not start: {_why(log, error)} (full log: {log})") from error
     if not config.spark.log:
         atexit.register(log.unlink, missing_ok=True)  # a start that failed keeps its log
+
+
+@contextmanager
+def _alone(settings: Mapping[str, str], progress: Progress) -> Generator[None]:
+    """One process at a time: packages that two of them fetch into the same empty folder break each other's downloads.
+
+    The JVM answers once its packages are resolved, so this does not wait for Spark itself to start.
+    """
+    if "spark.jars.packages" not in settings:
+        yield
+        return
+    folder = Path(settings.get("spark.jars.ivy") or Path.home() / ".ivy2.5.2")  # Spark's own default
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "oreo.lock").open("wb") as turn:
+        try:
+            fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress("Waiting for another process that fetches Spark packages")
+            fcntl.flock(turn, fcntl.LOCK_EX)
+        yield  # closing the file gives the turn away, and so does a process that dies
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from oreo_lakehouse.config import load_config
 from oreo_lakehouse.errors import SetupError
-from oreo_lakehouse.session import DELTA_PACKAGE, require_java, spark_session, spark_settings
+from oreo_lakehouse.session import DELTA_PACKAGE, _alone, require_java, spark_session, spark_settings
 
 
 def fake_java(folder: Path, version: str) -> None:
@@ -82,3 +83,21 @@ def test_a_configured_catalog_replaces_the_embedded_one() -> None:
     made = spark_settings(load_config(flags={"spark.conf": conf}, environ={}))
     assert "spark.sql.catalog.iceberg.uri" not in made
     assert "spark.sql.catalogImplementation" not in made
+
+
+def test_two_processes_do_not_fetch_packages_at_once(tmp_path: Path) -> None:
+    """On an empty cache, the one would find the other's half-written downloads; a thread stands for a process here."""
+    settings = {"spark.jars.packages": "a:b:1", "spark.jars.ivy": str(tmp_path)}
+    told, fetched = threading.Event(), threading.Event()
+
+    def second() -> None:
+        with _alone(settings, lambda _: told.set()):
+            fetched.set()
+
+    with _alone(settings, lambda _: None):
+        waiting = threading.Thread(target=second)
+        waiting.start()
+        assert told.wait(60)
+        assert not fetched.is_set()
+    waiting.join(60)
+    assert fetched.is_set()

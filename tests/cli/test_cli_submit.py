@@ -17,7 +17,7 @@ from deltalake import write_deltalake
 from oreo_lakehouse.config import load_config
 from oreo_lakehouse.session import spark_settings
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]  # whose start has fetched the packages
 
 HOME = Path(__file__).parent.parent.parent
 SPARK = Path(pyspark.__file__).parent
