@@ -33,9 +33,14 @@ def spark(warehouse: Path) -> Iterator[SparkSession]:
         "spark.driver_memory": "3g",
         "spark.conf": {
             "spark.sql.catalogImplementation": "in-memory",
-            "spark.sql.shuffle.partitions": "4",
-            # A test is over before code compiled with the second compiler would pay: it is a third of the suite's time.
+            "spark.sql.shuffle.partitions": "2",
+            "spark.databricks.delta.snapshotPartitions": "1",
+            # A few hundred rows are read before any compiler would pay: neither the JVM's second one nor Spark's own
+            # code generation, which together are half of the suite's time. Expressions are compared with both.
             "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            "spark.sql.ui.explainMode": "simple",
             "spark.databricks.delta.retentionDurationCheck.enabled": "false",
         },
     }

@@ -65,12 +65,22 @@ def evaluated(spark, path, expression):
     return [row["found"] for row in sorted(rows, key=lambda row: row["id"])]
 
 
-@pytest.fixture(params=[1, 2])
-def case(request, tmp_path):
-    rows = table(request.param)
+@pytest.fixture(params=["NO_CODEGEN", "CODEGEN_ONLY"])
+def spark(request, spark):
+    """Interpreted, as the suite runs for speed, and compiled, as users run it; each on other rows."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.codegen.factoryMode", request.param)
+    session.conf.set("spark.sql.codegen.wholeStage", str(request.param == "CODEGEN_ONLY").lower())
+    return session
+
+
+@pytest.fixture
+def case(spark, tmp_path):
+    seed = 1 if spark.conf.get("spark.sql.codegen.wholeStage") == "true" else 2
+    rows = table(seed)
     path = str(tmp_path / "rows.parquet")
     pq.write_table(rows, path)
-    return rows, path, Random(request.param)
+    return rows, path, Random(seed)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles"])
