@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -44,6 +44,8 @@ class Log:
     catalog_table: Any
     """Scala `Option[CatalogTable]`: what the catalog knows, none for a path."""
     sql_name: str
+    _listed: dict[tuple[str, int], Any] = field(default_factory=dict[tuple[str, int], Any], compare=False, repr=False)
+    """The files of the last two versions asked for: a run asks for them again and again, each time by a Spark job."""
 
     @classmethod
     def for_name(cls, spark: SparkSession, name: str) -> Log:
@@ -97,10 +99,16 @@ class Log:
 
     def files(self, snapshot: Any) -> Any:
         """The live files of a snapshot, as a Java list of AddFile."""
-        try:
-            return snapshot.allFiles().collectAsList()
-        except Exception as error:
-            raise TableError(f"cannot read the log of {self.sql_name}: {error_reason(error)}") from error
+        key = (str(snapshot.metadata().id()), int(snapshot.version()))
+        if key not in self._listed:
+            try:
+                found = snapshot.allFiles().collectAsList()
+            except Exception as error:
+                raise TableError(f"cannot read the log of {self.sql_name}: {error_reason(error)}") from error
+            while len(self._listed) > 1:
+                self._listed.pop(next(iter(self._listed)))
+            self._listed[key] = jvm(self.spark).java.util.Collections.unmodifiableList(found)
+        return self._listed[key]
 
     def read(self, session: SparkSession, snapshot: Any, files: Any) -> DataFrame:
         """Rows of these files, under the snapshot's schema, deletes applied; they need not be committed."""
