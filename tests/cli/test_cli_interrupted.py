@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from oreo_lakehouse.config import load_config
+from oreo_lakehouse.maintenance.dossier import open_dossier
 from oreo_lakehouse.tables.certificate import certify
 from oreo_lakehouse.tables.delta import DeltaTable
 from oreo_lakehouse.tables.iceberg import IcebergTable
@@ -18,54 +20,52 @@ def pending(shop: Any) -> list[Path]:
     return [p for p in (shop.folder / "store").glob("*/pending/*.json") if "begun" not in p.name]
 
 
-@pytest.mark.parametrize("moment", ["staged", "verified", "committed"])
-def test_an_interrupted_run_is_finished_by_the_next(
-    spark: Any, shop: Any, monkeypatch: pytest.MonkeyPatch, moment: str
+def test_every_interrupted_run_is_tidied_up_after_by_the_next(
+    spark: Any, shop: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Four runs in a row are interrupted, each a step later; the fifth finds the fourth's commit."""
     before = certify(spark.table(shop.name), ["_oreo_bid"])
     assert shop.oreo("history", "import", shop.name, str(shop.log())).exit_code == 0
-    step = "verify" if moment == "staged" else "commit"
-    real = getattr(KINDS[shop.format], step)
+    kind = KINDS[shop.format]
+    written: list[str] = []
 
-    def interrupted(table: Any, *arguments: Any) -> None:
-        if moment == "committed":
-            real(table, *arguments)
-        raise KeyboardInterrupt
+    def interrupted_in(step: str, *, after: bool) -> None:
+        real = getattr(kind, step)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(KINDS[shop.format], step, interrupted)
-        stopped = shop.maintain()
-    assert stopped.exit_code == 130
-    assert "the next run tidies up" in stopped.stderr
-    assert certify(spark.table(shop.name), ["_oreo_bid"]) == before
-    assert len(pending(shop)) == 1
+        def interrupted(table: Any, *arguments: Any) -> None:
+            if after:
+                done = real(table, *arguments)
+                written.extend(done.paths if step == "stage" else ())
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(kind, step, interrupted)
+            stopped = shop.maintain()
+        assert stopped.exit_code == 130, stopped.output
+        assert "the next run tidies up" in stopped.stderr
+        assert certify(spark.table(shop.name), ["_oreo_bid"]) == before
+        assert len(pending(shop)) == (0 if step == "stage" else 1)
+
+    def repaired() -> str:
+        """What the next run does first, and says; a run that is interrupted in turn says nothing of it."""
+        dossier = open_dossier(spark, shop.name, load_config(str(shop.config)))
+        (fact,) = dossier.pending.repair(dossier.table)
+        return str(fact["what"])
+
+    interrupted_in("stage", after=True)
+    assert f"died while writing: {len(written)} files deleted" in repaired()
+    assert written
+    assert not [path for path in written if Path(path.removeprefix("file:")).exists()]
+    interrupted_in("verify", after=False)
+    (staged,) = pending(shop)
+    interrupted_in("commit", after=False)
+    assert not staged.exists()
+    assert "staged files deleted" in repaired()
+    interrupted_in("commit", after=True)
 
     again = shop.maintain()
     assert again.exit_code == 0, again.output
-    told = "had committed version" if moment == "committed" else "staged files deleted"
-    assert told in again.stderr
+    assert "had committed version" in again.stderr
     assert list((shop.folder / "store").glob("*/pending/*.json")) == []
     assert certify(spark.table(shop.name), ["_oreo_bid"]) == before
     assert shop.maintained()["layout_id"] is not None
-
-
-def test_files_of_a_run_that_died_while_writing_are_found_by_its_id(
-    spark: Any, shop: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert shop.oreo("history", "import", shop.name, str(shop.log())).exit_code == 0
-    kind = KINDS[shop.format]
-    real = kind.stage
-    written: list[str] = []
-
-    def dies(table: Any, *arguments: Any) -> None:
-        written.extend(real(table, *arguments).paths)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(kind, "stage", dies)
-        assert shop.maintain().exit_code == 130
-    again = shop.maintain()
-    assert again.exit_code == 0, again.output
-    assert f"died while writing: {len(written)} files deleted" in again.stderr
-    assert not [path for path in written if Path(path.removeprefix("file:")).exists()]
-    assert list((shop.folder / "store").glob("*/pending/*.json")) == []

@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from oreo_lakehouse.config import load_config
+from oreo_lakehouse.maintenance.dossier import open_dossier
+from oreo_lakehouse.maintenance.lock import locked
 from oreo_lakehouse.tables.certificate import certify
 
 KEYS = {
@@ -38,9 +41,26 @@ def imported(shop: Any, **log: Any) -> None:
     assert done.exit_code == 0, done.output
 
 
+def files_read(spark: Any, shop: Any) -> int:
+    file = "_file" if shop.format == "iceberg" else "_metadata.file_path"
+    return spark.sql(f"SELECT DISTINCT {file} FROM {shop.name} WHERE k BETWEEN 100 AND 150").count()
+
+
 def test_from_history_to_a_committed_layout_and_back(spark: Any, shop: Any) -> None:
     before = rows_of(spark, shop)
+    nothing = shop.maintained()
+    assert nothing["decision"] == "stay"
+    assert "oreo history import" in nothing["reason"]
     imported(shop)
+    imported(shop)  # the same log again adds nothing
+
+    dossier = open_dossier(spark, shop.name, load_config(str(shop.config)))
+    with locked(dossier.store, dossier.table.identity.uuid, shop.name):
+        turned_away = shop.maintain("--json")
+    assert (turned_away.exit_code, turned_away.stdout) == (1, "")
+    assert "is being maintained by process" in turned_away.stderr
+
+    assert files_read(spark, shop) == 8
     first = shop.maintained()
     assert set(first) == KEYS
     assert (first["decision"], first["queries_seen"], first["format"]) == ("move", 60, shop.format)
@@ -48,6 +68,7 @@ def test_from_history_to_a_committed_layout_and_back(spark: Any, shop: Any) -> N
     assert (first["rows"], first["files_before"], first["files_after"]) == (8_000, 8, 8)
     assert first["bytes_rewritten"] > 0
     assert rows_of(spark, shop) == before
+    assert files_read(spark, shop) <= 2
 
     second = shop.maintained()
     assert (second["decision"], second["bytes_rewritten"], second["queries_seen"]) == ("stay", 0, 0)
@@ -71,17 +92,6 @@ def test_from_history_to_a_committed_layout_and_back(spark: Any, shop: Any) -> N
     assert "no layout of ours to undo" in again.stderr
 
 
-def test_queries_read_fewer_files_after_the_move(spark: Any, shop: Any) -> None:
-    def files_read() -> int:
-        file = "_file" if shop.format == "iceberg" else "_metadata.file_path"
-        return spark.sql(f"SELECT DISTINCT {file} FROM {shop.name} WHERE k BETWEEN 100 AND 150").count()
-
-    imported(shop)
-    assert files_read() == 8
-    assert shop.maintained()["decision"] == "move"
-    assert files_read() <= 2
-
-
 def test_a_dry_run_shows_the_plan_and_leaves_no_trace(spark: Any, shop: Any) -> None:
     imported(shop)
     kept = everything_in(shop.folder)
@@ -97,27 +107,13 @@ def test_a_dry_run_shows_the_plan_and_leaves_no_trace(spark: Any, shop: Any) -> 
     assert json.loads(shop.maintain("--dry-run", "--json").stdout)["decision"] == "move"
 
 
-def test_importing_the_same_log_twice_adds_nothing(shop: Any) -> None:
-    imported(shop)
-    imported(shop)
-    assert shop.maintained()["queries_seen"] == 60
-
-
-def test_a_table_without_history_says_how_to_get_one(shop: Any) -> None:
-    outcome = shop.maintained()
-    assert outcome["decision"] == "stay"
-    assert "oreo history import" in outcome["reason"]
-
-
-def test_where_no_layout_helps_nothing_is_rewritten(shop: Any) -> None:
+def test_where_no_layout_helps_nothing_is_rewritten_and_its_state_survives_damage_and_a_new_policy(
+    shop: Any, monkeypatch: Any
+) -> None:
     imported(shop, column="id")  # rows arrived in the order of id: its files are as good as it gets
     outcome = shop.maintained()
     assert (outcome["decision"], outcome["bytes_rewritten"]) == ("stay", 0)
 
-
-def test_state_survives_damage_with_a_warning(shop: Any) -> None:
-    imported(shop)
-    shop.maintained()
     (state,) = (shop.folder / "store").glob("*/state/*.json")
     state.write_text("garbage")
     done = shop.maintain()
@@ -126,24 +122,6 @@ def test_state_survives_damage_with_a_warning(shop: Any) -> None:
     assert state.name in done.stderr
     assert [p.read_text() for p in (shop.folder / "store").glob("*/set-aside/*.json")] == ["garbage"]
 
-
-def test_a_run_while_another_holds_the_table_leaves_with_the_retry_code(spark: Any, shop: Any) -> None:
-    from oreo_lakehouse.config import load_config
-    from oreo_lakehouse.maintenance.dossier import open_dossier
-    from oreo_lakehouse.maintenance.lock import locked
-
-    imported(shop)
-    dossier = open_dossier(spark, shop.name, load_config(str(shop.config)))
-    with locked(dossier.store, dossier.table.identity.uuid, shop.name):
-        turned_away = shop.maintain("--json")
-    assert (turned_away.exit_code, turned_away.stdout) == (1, "")
-    assert "is being maintained by process" in turned_away.stderr
-    assert shop.maintained()["decision"] == "move"
-
-
-def test_another_policy_starts_anew(shop: Any, monkeypatch: Any) -> None:
-    imported(shop)
-    shop.maintained()
     monkeypatch.setenv("OREO_DECIDE_POLICY", "paper")
-    imported(shop, start=1, name="more.jsonl")
+    imported(shop, column="id", start=1, name="more.jsonl")
     assert shop.maintained()["queries_seen"] == 60

@@ -19,6 +19,7 @@ from oreo_lakehouse.session import spark_settings
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]  # whose start has fetched the packages
 
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # over before the second compiler would pay
 HOME = Path(__file__).parent.parent.parent
 SPARK = Path(pyspark.__file__).parent
 ENVIRON = {key: value for key, value in os.environ.items() if not key.startswith(("OREO_", "SPARK_", "PYSPARK_"))}
@@ -49,7 +50,11 @@ def delta_table(folder: Path) -> str:
 
 
 def test_a_job_under_spark_submit_uses_the_session_that_is_there(tmp_path: Path) -> None:
-    conf = {"spark.sql.catalogImplementation": "in-memory", "spark.driver.memory": "1g"}
+    conf = {
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": QUICK_JAVA,
+    }
     settings = spark_settings(load_config(flags={"spark.warehouse": str(tmp_path), "spark.conf": conf}, environ={}))
     job = tmp_path / "job.py"
     job.write_text(JOB)

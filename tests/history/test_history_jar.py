@@ -50,6 +50,8 @@ def settings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> d
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # as in conftest.py
     }
 
 

@@ -17,7 +17,10 @@ TABLES = ("planned", "staged", "abandoned", "committed", "writing")
 
 
 def main(folder: Path) -> None:
-    settings = {"spark.sql.catalogImplementation": "in-memory"}
+    settings = {
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # as in conftest.py
+    }
     flags = {"spark.warehouse": str(folder / "warehouse"), "spark.driver_memory": "1g", "spark.conf": settings}
     spark = spark_session(load_config(flags=flags, environ={}))
     tables = {name: DeltaTable.for_path(spark, str(folder / name)) for name in TABLES}

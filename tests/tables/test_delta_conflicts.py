@@ -19,7 +19,7 @@ from oreo_lakehouse.tables.delta.log import LAYOUT, RUN, Log
 from oreo_lakehouse.tables.delta.staging import added_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -59,24 +59,19 @@ def by_delta_rs(shared: Shared) -> None:
     deltalake.write_deltalake(shared.folder(), pa.table(rows, types), mode="append")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param("insert into {} (id, v, s) values (1000, 1, 'p')", id="append"),
-        pytest.param(by_delta_rs, id="append by delta-rs"),
-        pytest.param("alter table {} add column extra int", id="add column"),
-        pytest.param("alter table {} set tblproperties ('a' = 'b')", id="set property"),
-        pytest.param("alter table {} add constraint positive check (id >= 0)", id="add constraint"),
-    ],
+HARMLESS = (
+    "insert into {} (id, v, s) values (1000, 1, 'p')",
+    "alter table {} add column extra int",
+    "alter table {} set tblproperties ('a' = 'b')",
+    "alter table {} add constraint positive check (id >= 0)",
 )
-def test_a_commit_that_leaves_the_input_alone_is_kept_and_ours_lands(
-    shared: Shared, change: str | Callable[[Shared], None]
-) -> None:
+
+
+def test_commits_that_leave_the_input_alone_are_kept_and_ours_lands(shared: Shared) -> None:
     lake, name, table = shared.lake, shared.name, shared.table
     staged = staged_layout(table)
-    if callable(change):
-        change(shared)
-    else:
+    by_delta_rs(shared)
+    for change in HARMLESS:
         lake.sql(change.format(name))
     want = lake.certificate(name)
     before = table.version()
@@ -101,12 +96,11 @@ def test_a_commit_that_changes_the_input_wins(shared: Shared, change: str) -> No
     lake, name, table = shared.lake, shared.name, shared.table
     if change == "optimize {}":  # it merges small files only: give it some
         lake.sql(f"insert into {name} (id, v, s) select id + 9000, 1, 'x' from range(40)")
-    staged = staged_layout(table)
+    staged = table.stage(table.plan(Modulo(), BID), run_id())
     lake.sql(change.format(name))
-    want, version = lake.certificate(name), table.version()
-    result = table.commit(staged, {})
-    assert isinstance(result, Conflicted)
-    assert (lake.certificate(name), table.version()) == (want, version)
+    version = table.version()
+    assert isinstance(table.commit(staged, {}), Conflicted)
+    assert table.version() == version  # nothing of ours was committed, so the rows are the other writer's
     assert table.discard(staged) == len(staged.paths)
 
 
