@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -129,23 +130,15 @@ def test_what_a_row_compares_as_may_depend_on_who_reads_it(watched: Watched) -> 
     )
     watched.table.lay_out("cast(id % 8 as int)", 8)
     pruned = 0
-    for zone in ("UTC", "Europe/Berlin", "America/Los_Angeles"):
+    times = ("cast(t as date) = date'2024-03-31'", "hour(t) in (1, 22)", "p = timestamp'2024-03-31 00:30:00'")
+    for zone in ("UTC", "America/Los_Angeles"):
         watched.session.conf.set("spark.sql.session.timeZone", zone)
-        for where in (
-            *("cast(t as date) = date'2024-03-31'", "hour(t) in (1, 22)", "p = timestamp'2024-03-31 00:30:00'"),
-            *(
-                "f = double('NaN')",
-                "f > 6",
-                "f = 0",
-                "not (f < 5)",
-                "c = 'ab'",
-                "c like 'ab%'",
-                "k = 'aB'",
-                "k collate utf8_lcase = 'aB'",
-            ),
-            *("c in ('ab', 'gh')", "k collate utf8_lcase < 'b'", "substr(c, 2, 1) = 'b'", "f <=> double('NaN')"),
-        ):
-            pruned += watched.same(where, "count(*), sum(id)")
+        pruned += sum(watched.same(where, "count(*), sum(id)") for where in times)
+    for where in (
+        *("f = double('NaN')", "f > 6", "f = 0", "not (f < 5)", "f <=> double('NaN')", "c = 'ab'", "c like 'ab%'"),
+        *("k collate utf8_lcase = 'aB'", "k collate utf8_lcase < 'b'", "substr(c, 2, 1) = 'b'", "c in ('ab', 'gh')"),
+    ):
+        pruned += watched.same(where, "count(*), sum(id)")
     assert pruned >= 6
 
 
@@ -162,11 +155,15 @@ def test_bid_mode_is_chosen_for_a_table_and_said(watched: Watched) -> None:
     table = watched.table
     table.create("id long, x int, y int")
     table.insert(
-        "id, x, y", "select id, cast(id % 97 as int), cast(id % 97 + if(id % 50 < 5, 1, -1) as int) from range(4000)"
+        "id, x, y", "select id, cast(id % 97 as int), cast(id % 97 + if(id % 50 < 20, 1, -1) as int) from range(4000)"
     )
     log = table.folder / "log.jsonl"
+    asked = f"select 1 from {table.name} where x < y and id > "
     log.write_text(
-        "".join(f'{{"statement_text": "select 1 from {table.name} where x < y and id > {n}"}}\n' for n in range(60))
+        "".join(
+            json.dumps({"statement_text": f"{asked}{n}", "start_time": f"2026-01-01T00:00:{n:02d}Z"}) + "\n"
+            for n in range(60)
+        )
     )
     flags: dict[str, Any] = {
         "store": str(table.folder / "store"),
@@ -184,6 +181,5 @@ def test_bid_mode_is_chosen_for_a_table_and_said(watched: Watched) -> None:
     assert "60 of 60 new queries are not known to have run with pruning" in done.notices[0]
     assert oreo_lakehouse.status(table.spark, table.name, bid).mode == "bid"
     assert watched.same("x < y", "count(*), sum(id)") == 1
-    oreo_lakehouse.import_queries(table.spark, table.name, [str(log)], native)
     back = oreo_lakehouse.maintain(table.spark, table.name, native, dry_run=True)
     assert "was 'bid' at its last decision" in back.notices[0]

@@ -81,10 +81,10 @@ public class Control {
         }
         if (!has) {
           methods.extraOptimizations_$eq(
-              (scala.collection.immutable.Seq) methods.extraOptimizations().appended(new PruneRule()));
+              (scala.collection.immutable.Seq) methods.extraOptimizations().appended(new PruneRule(true)));
         }
       }
-      return new PruneRule();
+      return new PruneRule(false);
     }
   }
 }

@@ -45,6 +45,10 @@ public class DeltaFormat extends Format {
     return index.metadata().schema().getFieldIndex(column).isDefined() ? index.path().toString() : null;
   }
 
+  public boolean late() {
+    return false;
+  }
+
   public Object shared(LogicalPlan leaf) {
     return null;
   }

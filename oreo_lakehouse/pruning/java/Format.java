@@ -5,6 +5,9 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** How the scans of one table format are pruned. */
 public abstract class Format {
+  /** Whether its scans exist only when Spark has pushed filters into them, or already before. */
+  public abstract boolean late();
+
   /** What is known of the files of a scan; null if it is none of this format, or its table is not maintained. */
   public abstract TableFacts facts(LogicalPlan leaf, FactCache cache) throws Exception;
 

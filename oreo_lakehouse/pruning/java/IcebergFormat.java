@@ -64,6 +64,10 @@ public class IcebergFormat extends Format {
     throw new NoSuchMethodException(name);
   }
 
+  public boolean late() {
+    return true;
+  }
+
   public Object shared(LogicalPlan leaf) {
     return leaf instanceof DataSourceV2ScanRelation ? ((DataSourceV2ScanRelation) leaf).scan() : null;
   }
