@@ -6,6 +6,7 @@
     oreo.import_queries(spark, "db.orders", ["queries.jsonl"])
     outcome = oreo.maintain(spark, "db.orders")
     print(outcome.decision, outcome.reason)
+    oreo.attach(spark)  # from here on queries are recorded, and skip files by what the layout knows of them
 
 Everything listed in `__all__` is public; the rooms behind it may change.
 """
@@ -25,9 +26,12 @@ if TYPE_CHECKING:
     from oreo_lakehouse.maintenance.outcome import Outcome
     from oreo_lakehouse.maintenance.rollback import RolledBack, rollback
     from oreo_lakehouse.maintenance.status import TableStatus, status
+    from oreo_lakehouse.pruning.attach import attach, detach
+    from oreo_lakehouse.pruning.bidfilter import BidFilter, bid_filter
     from oreo_lakehouse.session import spark_session
 
 __all__ = [
+    "BidFilter",
     "Capture",
     "Config",
     "Hook",
@@ -37,7 +41,10 @@ __all__ = [
     "RunOptions",
     "TableStatus",
     "after_optimize",
+    "attach",
+    "bid_filter",
     "capture",
+    "detach",
     "import_queries",
     "load_config",
     "maintain",
@@ -47,6 +54,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BidFilter": "pruning.bidfilter",
     "Capture": "history.capture",
     "Config": "config",
     "Hook": "maintenance.hook",
@@ -56,7 +64,10 @@ _HOMES = {
     "RunOptions": "maintenance.options",
     "TableStatus": "maintenance.status",
     "after_optimize": "maintenance.hook",
+    "attach": "pruning.attach",
+    "bid_filter": "pruning.bidfilter",
     "capture": "history.capture",
+    "detach": "pruning.attach",
     "import_queries": "maintenance.intake",
     "load_config": "config",
     "maintain": "maintenance.maintain",

@@ -13,6 +13,7 @@ import tomllib
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_type_hints
 
@@ -50,6 +51,7 @@ class DecideSettings:
 
     policy: str = "planner"
     mode: str = "native"
+    bid_tables: tuple[str, ...] = ()
     alpha: float = 0.0
     window: int = 200
     epsilon: float = 0.08
@@ -84,6 +86,16 @@ class Config:
     layout: LayoutSettings = field(default_factory=LayoutSettings)
     decide: DecideSettings = field(default_factory=DecideSettings)
     history: HistorySettings = field(default_factory=HistorySettings)
+
+    def for_table(self, *names: str) -> Config:
+        """The settings for one table, by any of its names: `decide.bid_tables` gives it the mode `bid`.
+
+        >>> Config(decide=DecideSettings(bid_tables=("db.*",))).for_table("spark_catalog.db.t", "db.t").decide.mode
+        'bid'
+        """
+        if any(fnmatchcase(name, pattern) for name in names for pattern in self.decide.bid_tables):
+            return replace(self, decide=replace(self.decide, mode="bid"))
+        return self
 
 
 def load_config(

@@ -69,6 +69,7 @@ def test_the_wheel_has_the_package_and_what_it_needs_at_run_time(tmp_path: Path)
 def test_the_public_names_are_these_and_documented() -> None:
     assert sorted(oreo_lakehouse.__all__) == sorted(
         [
+            "BidFilter",
             "Capture",
             "Config",
             "Hook",
@@ -78,7 +79,10 @@ def test_the_public_names_are_these_and_documented() -> None:
             "RunOptions",
             "TableStatus",
             "after_optimize",
+            "attach",
+            "bid_filter",
             "capture",
+            "detach",
             "import_queries",
             "load_config",
             "maintain",

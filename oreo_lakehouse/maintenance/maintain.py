@@ -20,6 +20,7 @@ from oreo_lakehouse.maintenance.leap import leap
 from oreo_lakehouse.maintenance.lock import locked
 from oreo_lakehouse.maintenance.options import RunOptions
 from oreo_lakehouse.maintenance.progress import Progress, silent, spark_share
+from oreo_lakehouse.maintenance.pruned import last_mode, mode_notices, pruning_effect
 from oreo_lakehouse.maintenance.run import Run
 
 if TYPE_CHECKING:
@@ -56,9 +57,10 @@ def maintain(
     options = replace(options, dry_run=options.dry_run or dry_run)
     progress("opening the table", None)
     dossier = open_dossier(spark, table, config)
+    identity = dossier.table.identity
+    config = config.for_table(table, identity.name)
     if options.dry_run:
         return _execute(Run(dossier, config, options, progress))
-    identity = dossier.table.identity
     with locked(dossier.store, identity.uuid, identity.name):
         return _execute(Run(dossier, config, options, progress))
 
@@ -76,6 +78,12 @@ def _execute(run: Run) -> Outcome:
     queries, cursor = dossier.history.read_since(state.cursor)
     with spark_share(dossier.table.spark, run.progress, "reading the table's file statistics"):
         evidence = observe(dossier, queries, config.layout, config.decide.skipping)
+    run.notices += mode_notices(
+        config.decide.skipping,
+        last_mode(dossier.ledger.lines(["decision"])),
+        len(queries),
+        pruning_effect(queries, evidence.blocks.total_rows),
+    )
     alpha = alpha_of(config.decide.alpha, dossier.ledger.lines(["commit", "calibration"]))
     tail = None
     if evidence.live is not None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from oreo_lakehouse.history.store import HistoryStore
+from oreo_lakehouse.maintenance.facts import FactStore
 from oreo_lakehouse.maintenance.ledger import Ledger
 from oreo_lakehouse.maintenance.state import StateStore
 from oreo_lakehouse.session import spark_settings
@@ -41,6 +42,8 @@ class TableReader(Protocol):
 
     def layout_commits(self) -> list[LayoutCommit]: ...
 
+    def column_keys(self) -> dict[str, str]: ...
+
     def blocks(self, version: int | None = None) -> Blocks | None:
         """The files' statistics; None where only Spark can tell."""
         ...
@@ -64,6 +67,10 @@ class TableView:
     @property
     def history(self) -> HistoryStore:
         return HistoryStore(self.store, self.identity.uuid)
+
+    @property
+    def facts(self) -> FactStore:
+        return FactStore(self.store, self.identity.uuid)
 
     @property
     def states(self) -> StateStore:

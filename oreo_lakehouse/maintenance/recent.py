@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from oreo_lakehouse.maintenance.pruned import PruningEffect, pruning_effect
 from oreo_lakehouse.predicates.columns import columns_of
 from oreo_lakehouse.predicates.workload import Workload
 
 if TYPE_CHECKING:
-    from oreo_lakehouse.history.record import QueryRecord
     from oreo_lakehouse.history.store import HistoryStore
 
 DAYS = 7
@@ -32,16 +31,17 @@ class Recent:
     workload: Workload
     columns: tuple[str, ...]
     """Those that most of them filter by, at most five."""
+    pruning: PruningEffect | None
+    """What pruning did for them; None where it was not on."""
 
 
-def recent_queries(history: HistoryStore, days: int = DAYS, most: int = MOST) -> Recent | None:
-    """The last days of a history that ends with its newest query; None if it is empty."""
+def recent_queries(history: HistoryStore, total_rows: int, days: int = DAYS, most: int = MOST) -> Recent | None:
+    """The last days of the history of a table of so many rows, up to its newest query; None if it is empty."""
     names = [entry.name for entry in history.store.entries(f"{history.folder}/days")]
     since = ""
     if names:  # a day file's name begins with its day; those that are too old for sure need not be opened
         newest = datetime.fromisoformat(max(names)[:10])
         since = (newest - timedelta(days=days + 1)).strftime("%Y-%m-%d")
-    records: Sequence[QueryRecord]
     records, _ = history.read_since({"writers": {}, "days": [name for name in names if name[:10] < since]})
     if not len(records):
         return None
@@ -57,6 +57,7 @@ def recent_queries(history: HistoryStore, days: int = DAYS, most: int = MOST) ->
         until=_time(until),
         workload=Workload.of(chosen),
         columns=tuple(column for column, _ in asked.most_common(_TOP)),
+        pruning=pruning_effect(records[start:], total_rows),
     )
 
 

@@ -51,6 +51,7 @@ class Record:
             "reason": reason,
             "version": evidence.version,
             "current": evidence.current,
+            "mode": self._mode,
             "queries": len(evidence.queries),
         }
         self.add("decision", [facts | dict(more or {})])

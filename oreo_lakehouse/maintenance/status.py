@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.config import Config, load_config, parse_size
 from oreo_lakehouse.maintenance.dossier import live_layout
-from oreo_lakehouse.maintenance.health import Health, best_known, health
+from oreo_lakehouse.maintenance.health import Health, best_known, health, skipping
 from oreo_lakehouse.maintenance.offline import TableView, open_offline, open_view
 from oreo_lakehouse.maintenance.recent import DAYS, Recent, recent_queries
 from oreo_lakehouse.maintenance.story import INITIAL, Story, number, read_story
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from oreo_lakehouse.layouts.blocks import Blocks
     from oreo_lakehouse.maintenance.ledger import LedgerLine
+    from oreo_lakehouse.maintenance.pruned import PruningEffect
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,10 @@ class TableStatus:
     recent: Recent | None = None
     """The queries that health was judged by."""
     best: BestKnown | None = None
+    mode: str = "native"
+    """What decisions count as skipped."""
+    pruning: PruningEffect | None = None
+    """What pruning saved of the recent queries; None where it was not on."""
 
     def to_json(self) -> dict[str, Any]:
         last, recent, best = self.last_decision, self.recent, self.best
@@ -95,6 +100,8 @@ class TableStatus:
             "layout_time": self.layout_time.isoformat() if self.layout_time else None,
             "queries_seen": self.queries_seen,
             "queries_waiting": self.queries_waiting,
+            "mode": self.mode,
+            "pruning": self.pruning.to_json() if self.pruning else None,
             "health": shown,
             "last_decision": {"time": last.time.isoformat(), **last.facts} if last else None,
             "store": self.store,
@@ -122,10 +129,12 @@ def offline_status(table: str, config: Config | None = None) -> TableStatus | No
 def status_of(view: TableView, blocks: Blocks, config: Config) -> TableStatus:
     """How a table stands whose files are read already."""
     identity, live = view.identity, live_layout(view.table)
+    mode = config.for_table(identity.name).decide.skipping
+    rich = view.facts.enrich(blocks, view.table.column_keys())
     state, notices = view.states.load(set_aside=False)
     waiting, _ = view.history.read_since(state.cursor)
     story = read_story(view.ledger.lines())
-    recent = recent_queries(view.history)
+    recent = recent_queries(view.history, blocks.total_rows)
     return TableStatus(
         table=identity.name,
         format=identity.format,
@@ -145,15 +154,25 @@ def status_of(view: TableView, blocks: Blocks, config: Config) -> TableStatus:
         store=view.store.root,
         notices=tuple(notices),
         health=health(
-            blocks,
+            rich if mode == "bid" else blocks,
             recent.columns if recent else (),
             recent.workload if recent else None,
             parse_size(config.layout.target_file_size),
-            config.decide.skipping,
+            mode,
         ),
         recent=recent,
         best=_best(story, recent),
+        mode=mode,
+        pruning=_promised(recent, blocks, rich),
     )
+
+
+def _promised(recent: Recent | None, blocks: Blocks, rich: Blocks) -> PruningEffect | None:
+    """What pruning did, beside what the facts of the present files say that it does for the same queries."""
+    if recent is None or recent.pruning is None or rich is blocks:
+        return recent.pruning if recent else None
+    beyond = skipping(rich, recent.workload, "bid").rows - skipping(blocks, recent.workload).rows
+    return replace(recent.pruning, predicted=max(0.0, beyond))
 
 
 def _best(story: Story, recent: Recent | None) -> BestKnown | None:

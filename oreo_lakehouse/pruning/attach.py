@@ -28,7 +28,8 @@ class _Pruning:
 
     control: Any
     formats: list[Any]
-    active: bool = False
+    source: tuple[str, str] | None = None
+    """The store that facts are read from and the BID column; None while pruning is off."""
 
 
 _prunings: dict[str, _Pruning] = {}
@@ -42,9 +43,16 @@ def attach(
     Works whether or not the session has run queries already; calling it again changes nothing that is on already. An
     engine whose internals we do not know is not pruned, with one warning; nothing here can make a query fail.
 
+        spark = oreo_lakehouse.attach(spark)
+        spark.sql("SELECT * FROM db.orders WHERE shipped < ordered").explain()
+
+    The plan says `oreo skips 31 of 40 files, 77.5% of the rows` where a layout of ours knows more than min/max. One
+    session leaves it out by `SET spark.oreo.pruning = false`.
+
     Args:
         spark: any session of the application.
-        config: settings; by default those that `load_config()` finds. Only `store` matters here.
+        config: settings; by default those that `load_config()` finds. `store`, `bid_column` and `[history]` matter
+            here. Called with another store than before, facts are read from that one.
         capture: record queries, as `capture(spark)` does.
         prune: leave out files of maintained tables by their recorded facts.
 
@@ -63,7 +71,7 @@ def attach(
     if capture:
         start_capture(spark, config)
     if prune:
-        _start(spark, config.store or default_root(spark))
+        _start(spark, config.store or default_root(spark), config.bid_column)
     return spark
 
 
@@ -74,7 +82,7 @@ def detach(spark: SparkSession) -> None:
         found = _prunings.get(str(spark.sparkContext.applicationId))
         if found is not None:
             found.control.stop()
-            found.active = False
+            found.source = None
 
 
 def control(spark: SparkSession) -> Any:
@@ -83,7 +91,7 @@ def control(spark: SparkSession) -> Any:
     return None if found is None else found.control
 
 
-def _start(spark: SparkSession, root: str) -> None:
+def _start(spark: SparkSession, root: str, bid_column: str) -> None:
     application = str(spark.sparkContext.applicationId)
     with _lock:
         found = _prunings.get(application)
@@ -92,9 +100,10 @@ def _start(spark: SparkSession, root: str) -> None:
             if found is None:
                 return
             _prunings[application] = found
-        if not found.active:
-            found.control.start(java_session(spark), hadoop_conf(spark), root, java_list(spark, found.formats))
-            found.active = True
+        if found.source != (root, bid_column):
+            formats = java_list(spark, found.formats)
+            found.control.start(java_session(spark), hadoop_conf(spark), root, bid_column, formats)
+            found.source = (root, bid_column)
 
 
 def _compiled(spark: SparkSession) -> _Pruning | None:

@@ -50,6 +50,10 @@ def bid_filter(
     It is right for the version that it names and for those that only append rows with a NULL BID to it. Ask again after
     every UPDATE, MERGE or layout. Delta skips by ranges only, so it gets ranges of neighbouring BIDs; Iceberg a list.
 
+        where = "shipped < ordered"
+        bids = oreo_lakehouse.bid_filter("db.orders", where, spark)
+        duckdb.sql(f"SELECT * FROM orders WHERE {where} AND {bids}")  # … AND (_oreo_bid = 3 OR _oreo_bid IS NULL)
+
     Args:
         table: as in SQL, or a path.
         predicate: the query's condition, as SQL or as a stored predicate; what is not understood skips nothing.

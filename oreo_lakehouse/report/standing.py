@@ -61,6 +61,10 @@ def health_rows(status: TableStatus) -> list[tuple[str, str]]:
             f"{recent.since:%Y-%m-%d} to {recent.until:%Y-%m-%d} skip on these files{judged}"
         )
     rows.append(("skipping", words))
+    if status.mode == "bid":
+        rows.append(("mode", "bid: decisions count what pruning skips, beyond min/max"))
+    if status.pruning:
+        rows.append(("pruning", str(status.pruning)))
     if best:
         words = (
             f"{best.layout} would skip {best.skips:.1%} of the rows, where {best.actual:.1%} were skipped "

@@ -6,73 +6,16 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from maintained import BID, Maintained
+from maintained import BID
+from watching import ASKED, Watched, rows
 
-from oreo_lakehouse.config import load_config
 from oreo_lakehouse.errors import TableError
-from oreo_lakehouse.predicates.tree import CompareColumns, IsNull, Op
-from oreo_lakehouse.pruning.attach import attach, control, detach
+from oreo_lakehouse.predicates.tree import CompareColumns, Op
+from oreo_lakehouse.pruning.attach import control, detach
 from oreo_lakehouse.pruning.bidfilter import bid_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import DataFrame, SparkSession
-
-COLUMNS = "id long, v int, few int, s string, x int, y int"
-SELECT = (
-    "select id, cast(id % 10 as int), cast(id % 40 as int), concat('s', id % 40), cast(id % 9 as int), "
-    "cast(id % 9 + if(id % 8 = 3, 1, -1) as int) from range(800)"
-)
-ASKED = [*(IsNull(name) for name in ("id", "v", "few", "s")), CompareColumns("x", Op.LT, "y")]
-
-
-class Watched:
-    """A maintained table, asked with pruning and without, in one session: Iceberg's catalogs cache by session."""
-
-    def __init__(self, table: Maintained) -> None:
-        self.table, self.name = table, table.name
-        self.session = table.spark.newSession()
-
-    def ask(self, query: str, pruning: bool = True) -> DataFrame:
-        """The query, planned."""
-        self.session.conf.set("spark.oreo.pruning", str(pruning).lower())
-        found = self.session.sql(query)
-        found._jdf.queryExecution().executedPlan()
-        return found
-
-    def make(self, clause: str = "") -> None:
-        self.table.create(COLUMNS, clause)
-        self.table.insert("id, v, few, s, x, y", SELECT)
-        self.table.lay_out("cast(id % 8 as int)", 8, queries=ASKED)
-
-    def same(self, where: str, select: str = "count(*), sum(id), max(s)", source: str = "") -> int:
-        """How many scans were pruned for a query that gives the same with and without."""
-        return self.same_query(f"select {select} from {source or self.name} where {where}")
-
-    def same_query(self, query: str) -> int:
-        before = control(self.session).scans()
-        pruned = rows(self.ask(query))
-        count = control(self.session).scans() - before
-        assert pruned == rows(self.ask(query, pruning=False)), query
-        return count
-
-    def do(self, statement: str) -> None:
-        self.session.catalog.refreshTable(self.name)  # layouts come from another session
-        self.session.sql(statement.replace("{}", self.name))
-
-
-def rows(found: DataFrame) -> list[str]:
-    return sorted(map(str, found.collect()))
-
-
-@pytest.fixture
-def watched(table: Maintained) -> Iterator[Watched]:
-    config = load_config(flags={"store": str(table.folder / "store")}, environ={})
-    assert attach(table.spark, config, capture=False) is table.spark
-    attach(table.spark, config, capture=False)
-    yield Watched(table)
-    detach(table.spark)
+    from pyspark.sql import SparkSession
 
 
 def test_facts_skip_what_bounds_do_not(watched: Watched) -> None:
@@ -206,10 +149,9 @@ def test_an_engine_that_we_do_not_know_is_left_alone(spark: SparkSession, monkey
 
 def test_a_bid_filter_is_given_only_where_no_bid_can_be_stale(watched: Watched) -> None:
     watched.make()
-    config = load_config(flags={"store": str(watched.table.folder / "store")}, environ={})
 
     def of(predicate: Any) -> Any:
-        return bid_filter(watched.name, predicate, watched.table.spark, config)
+        return bid_filter(watched.name, predicate, watched.table.spark, watched.config)
 
     delta = watched.table.format == "delta"
     far = of("few in (3, 12)")

@@ -24,6 +24,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
@@ -279,9 +280,13 @@ public class Condition {
     if (column == null || !column.kind.equals(kind(e.dataType()))) {
       return null;
     }
-    org.apache.spark.sql.types.Metadata notes = ((AttributeReference) e).metadata();
+    return padded(((AttributeReference) e).metadata()) ? null : column;
+  }
+
+  /** Whether a column is CHAR: what it compares as depends on settings. */
+  public static boolean padded(Metadata notes) {
     String declared = "__CHAR_VARCHAR_TYPE_STRING";
-    return notes.contains(declared) && notes.getString(declared).startsWith("char") ? null : column;
+    return notes.contains(declared) && notes.getString(declared).startsWith("char");
   }
 
   public static String kind(DataType type) {

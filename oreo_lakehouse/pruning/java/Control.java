@@ -11,9 +11,10 @@ import org.apache.spark.sql.classic.SparkSession;
 public class Control {
   private boolean injected = false;
 
-  public synchronized void start(SparkSession session, Configuration conf, String root, List formats) {
+  public synchronized void start(
+      SparkSession session, Configuration conf, String root, String bidColumn, List formats) {
     PruneRule.formats = new ArrayList(formats);
-    PruneRule.cache = new FactCache(conf, root);
+    PruneRule.cache = new FactCache(conf, root, bidColumn);
     System.setProperty("oreo.pruning", "oreo.pruning"); // history records say that it was on
     if (!injected) {
       session.extensions().injectPreCBORule(new Make());
@@ -80,10 +81,10 @@ public class Control {
         }
         if (!has) {
           methods.extraOptimizations_$eq(
-              (scala.collection.immutable.Seq) methods.extraOptimizations().appended(new PruneRule()));
+              (scala.collection.immutable.Seq) methods.extraOptimizations().appended(new PruneRule(true)));
         }
       }
-      return new PruneRule();
+      return new PruneRule(false);
     }
   }
 }

@@ -19,6 +19,7 @@ import org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import scala.Option;
 
@@ -33,9 +34,19 @@ public class DeltaFormat extends Format {
         ? (PreparedDeltaFileIndex) location : null;
   }
 
-  public TableFacts facts(LogicalPlan leaf, FactCache cache) {
+  public TableFacts facts(LogicalPlan leaf, FactCache cache) throws Exception {
     PreparedDeltaFileIndex index = index(leaf);
-    return index == null ? null : cache.of(index.metadata().id(), Long.valueOf(index.preparedScan().version()));
+    return index == null ? null
+        : cache.of(index.metadata().id(), Long.valueOf(index.preparedScan().version()), this, leaf);
+  }
+
+  public String named(LogicalPlan leaf, String column) {
+    PreparedDeltaFileIndex index = index(leaf);
+    return index.metadata().schema().getFieldIndex(column).isDefined() ? index.path().toString() : null;
+  }
+
+  public boolean late() {
+    return false;
   }
 
   public Object shared(LogicalPlan leaf) {
@@ -79,13 +90,21 @@ public class DeltaFormat extends Format {
     return DeltaTableUtils.replaceFileIndex(relation, (FileIndex) new OreoDeltaFileIndex(index, fewer, dropped, choice));
   }
 
-  /** From the ids of the scan's attributes to physical names, which column mapping keeps through renames. */
+  /**
+   * From the ids of the scan's attributes to physical names, which column mapping keeps through renames. Left out are
+   * columns whose values depend on who reads: CHAR is padded or not, and a timestamp in a partition's name may have been
+   * written in the session's time zone.
+   */
   private static Map keys(LogicalRelation relation, PreparedDeltaFileIndex index) {
     Map physical = new HashMap();
     scala.collection.Iterator fields = index.metadata().schema().iterator();
     while (fields.hasNext()) {
       StructField field = (StructField) fields.next();
-      physical.put(field.name(), DeltaColumnMapping.getPhysicalName(field));
+      boolean shifts = field.dataType().equals(DataTypes.TimestampType)
+          && index.metadata().partitionColumns().contains(field.name());
+      if (!shifts && !Condition.padded(field.metadata())) {
+        physical.put(field.name(), DeltaColumnMapping.getPhysicalName(field));
+      }
     }
     Map keys = new HashMap();
     scala.collection.Iterator output = relation.output().iterator();

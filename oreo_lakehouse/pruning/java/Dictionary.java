@@ -48,7 +48,7 @@ public class Dictionary {
           good[v / 64] |= 1L << (v % 64);
         }
       }
-    } catch (RuntimeException error) {
+    } catch (Exception error) {
       return null; // as the query itself may fail on this value, in its own time
     }
     for (int i = 0; i < out.length; i++) {

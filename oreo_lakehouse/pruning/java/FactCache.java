@@ -11,6 +11,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
  * Facts by table, read from the store. A run records its facts before it commits, so one look at the store for every
@@ -19,15 +20,18 @@ import org.apache.hadoop.fs.Path;
 public class FactCache {
   private final Configuration conf;
   private final String root;
+  private final String bidColumn;
   private final ConcurrentHashMap tables = new ConcurrentHashMap();
 
-  public FactCache(Configuration conf, String root) {
+  /** `bidColumn`: the column that a layout leaves in a table, "" if it leaves none. */
+  public FactCache(Configuration conf, String root, String bidColumn) {
     this.conf = conf;
     this.root = root;
+    this.bidColumn = bidColumn;
   }
 
   /** What is known of a table's files; null for a table that is not maintained. */
-  public TableFacts of(String uuid, Object version) {
+  public TableFacts of(String uuid, Object version, Format format, LogicalPlan leaf) throws Exception {
     Entry entry = (Entry) tables.get(uuid);
     if (entry == null) {
       tables.putIfAbsent(uuid, new Entry());
@@ -35,6 +39,11 @@ public class FactCache {
     }
     if (!entry.seen.contains(version)) {
       look(uuid, version, entry);
+      String name = entry.facts != null || bidColumn.isEmpty() ? null : format.named(leaf, bidColumn);
+      if (name != null) {
+        Warnings.once("the table " + name + " was laid out, but no usable file facts of it are in "
+            + new Path(root, uuid) + ": it is not pruned. Check the setting `store`; the next layout records them anew");
+      }
     }
     return entry.facts;
   }

@@ -64,6 +64,10 @@ public class IcebergFormat extends Format {
     throw new NoSuchMethodException(name);
   }
 
+  public boolean late() {
+    return true;
+  }
+
   public Object shared(LogicalPlan leaf) {
     return leaf instanceof DataSourceV2ScanRelation ? ((DataSourceV2ScanRelation) leaf).scan() : null;
   }
@@ -83,7 +87,12 @@ public class IcebergFormat extends Format {
     } catch (RuntimeException e) {
       return null; // tables of format version 1 may have none
     }
-    return uuid == null ? null : cache.of(uuid.toString(), version);
+    return uuid == null ? null : cache.of(uuid.toString(), version, this, leaf);
+  }
+
+  public String named(LogicalPlan leaf, String column) throws Exception {
+    Table its = (Table) table.invoke(shared(leaf), NONE);
+    return its.schema().findField(column) == null ? null : its.name();
   }
 
   public LogicalPlan pruned(Filter filter, TableFacts facts) throws Exception {
@@ -109,6 +118,14 @@ public class IcebergFormat extends Format {
       }
       names[i] = ((FileScanTask) all.get(i)).file().location();
       sizes[i] = ((FileScanTask) all.get(i)).length();
+    }
+    if (n > 0 && facts.place(names[0]) == null) {
+      Table its = (Table) table.invoke(scan, NONE);
+      if (!facts.under(its.location())) {
+        Warnings.once("the table " + its.name() + " is at " + its.location() + " now, and its file facts were recorded "
+            + "elsewhere: its old files are not pruned. The next layout records them anew: oreo-maintain " + its.name());
+        return null;
+      }
     }
     Choice choice = Choice.of(filter.condition(), names, sizes, facts, keys(relation, (Schema) schema.invoke(scan, NONE)));
     if (choice == null) {

@@ -29,6 +29,13 @@ public class PruneRule extends Rule {
   /** For tests: what the rule throws. */
   public static volatile RuntimeException fault = null;
 
+  private final boolean late;
+
+  /** A rule for the formats that are ready at its stage: each scan is judged once. */
+  public PruneRule(boolean late) {
+    this.late = late;
+  }
+
   public Object apply(Object plan) {
     return prune((LogicalPlan) plan);
   }
@@ -37,7 +44,7 @@ public class PruneRule extends Rule {
     return prune((LogicalPlan) plan);
   }
 
-  private static LogicalPlan prune(LogicalPlan plan) {
+  private LogicalPlan prune(LogicalPlan plan) {
     FactCache facts = cache;
     if (facts == null || SQLConf.get().getConfString("spark.oreo.pruning", "true").equals("false")) {
       return plan;
@@ -47,7 +54,7 @@ public class PruneRule extends Rule {
       if (fault != null) {
         throw fault;
       }
-      Found found = new Found(facts);
+      Found found = new Found(facts, late);
       found.walk(plan, null);
       return found.filters.isEmpty() || found.isWrite ? plan : found.prune(plan);
     } catch (Throwable e) {
@@ -63,6 +70,7 @@ public class PruneRule extends Rule {
   /** The scans of maintained tables in a plan. */
   public static class Found {
     private final FactCache cache;
+    private final boolean late;
     public final List filters = new ArrayList();
     private final List owners = new ArrayList();
     private final List known = new ArrayList();
@@ -70,8 +78,9 @@ public class PruneRule extends Rule {
     private final IdentityHashMap shared = new IdentityHashMap();
     public boolean isWrite = false;
 
-    public Found(FactCache cache) {
+    public Found(FactCache cache, boolean late) {
       this.cache = cache;
+      this.late = late;
     }
 
     public void walk(LogicalPlan plan, Filter above) throws Exception {
@@ -99,7 +108,7 @@ public class PruneRule extends Rule {
     private void leaf(LogicalPlan leaf, Filter above) throws Exception {
       for (int i = 0; i < formats.size(); i++) {
         Format format = (Format) formats.get(i);
-        TableFacts facts = format.facts(leaf, cache);
+        TableFacts facts = format.late() == late ? format.facts(leaf, cache) : null;
         if (facts == null) {
           continue;
         }

@@ -20,6 +20,16 @@ public class TableFacts {
     }
   }
 
+  /** Whether some known file lies in a folder. */
+  public boolean under(String folder) {
+    for (java.util.Iterator it = places.keySet().iterator(); it.hasNext(); ) {
+      if (((String) it.next()).startsWith(folder)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** Run (upper half) and place in it (lower half) of a file; null if nothing is known of it. */
   public Long place(String name) {
     return (Long) places.get(name);

@@ -45,6 +45,9 @@ class OfflineDelta:
     def schema(self) -> dict[str, Kind]:
         return {column.name: column.kind for column in self._columns}
 
+    def column_keys(self) -> dict[str, str]:
+        return {column.name: column.physical for column in self._columns}
+
     def layout_commits(self) -> list[LayoutCommit]:
         return list(self._commits)
 

@@ -37,6 +37,9 @@ class OfflineIceberg:
     def schema(self) -> dict[str, Kind]:
         return {column.name: column.kind for column in columns_of(current_schema(self._metadata))}
 
+    def column_keys(self) -> dict[str, str]:
+        return {column.name: str(column.id) for column in columns_of(current_schema(self._metadata))}
+
     def layout_commits(self) -> list[LayoutCommit]:
         snapshots: list[dict[str, Any]] = self._metadata.get("snapshots") or []
         parents = {s["snapshot-id"]: s.get("parent-snapshot-id") for s in snapshots}
