@@ -128,16 +128,35 @@ def open_dossier(spark: SparkSession, table_name: str, config: Config) -> Dossie
 
 
 def live_layout(table: HasCommits) -> LayoutCommit | None:
-    """The commit whose layout the table has now: the newest one that was not rolled back.
+    """The commit whose layout the table (or shard) has now: the newest one that was not rolled back.
 
     A fold only adds to the layout that is there, so it is never the answer itself.
     """
+    return next(iter(_standing(table)), None)
+
+
+def live_layouts(table: HasCommits) -> dict[str, LayoutCommit]:
+    """The commit whose layout each shard has now, by the shard's id; "" is the whole table's, if shards have it still.
+
+    A layout of the whole table takes the place of all that its shards had before.
+    """
+    live: dict[str, LayoutCommit] = {}
+    for commit in _standing(table):
+        live.setdefault(commit.shard, commit)
+        if not commit.shard:
+            break
+    return live
+
+
+def _standing(table: HasCommits) -> list[LayoutCommit]:
+    """Layouts that were not rolled back, newest first."""
     undone: set[str] = set()
+    found: list[LayoutCommit] = []
     for commit in table.layout_commits():
         if commit.run_id in undone:
             continue
         if commit.action == ROLLBACK:
             undone.add(commit.layout_run_id)
         elif commit.action != FOLD:
-            return commit
-    return None
+            found.append(commit)
+    return found

@@ -52,7 +52,10 @@ class Record:
             "version": evidence.version,
             "current": evidence.current,
             "queries": len(evidence.queries),
+            "rows": evidence.blocks.total_rows,
         }
+        if self._dossier.shard is not None:
+            facts["shard"] = self._dossier.shard.label
         self.add("decision", [facts | dict(more or {})])
 
     def advised(

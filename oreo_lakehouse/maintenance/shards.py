@@ -96,10 +96,10 @@ def beginnings(blocks: Blocks, known: Sequence[str], settings: LayoutSettings, o
     block = blocks.total_bytes / settings.blocks if settings.blocks else parse_size(settings.target_file_size)
     fair = max(blocks.total_bytes / settings.shards, _SMALLEST * block)
     most = GROWTH * settings.shards
-    firsts, size = sorted(known, key=_key), 0.0
-    open_from = _key(firsts[-1]) if firsts else ()
-    for at in sorted(range(len(texts)), key=lambda at: _key(texts[at])):
-        if _key(texts[at]) < open_from:
+    firsts, size = sorted(known, key=partition_order), 0.0
+    open_from = partition_order(firsts[-1]) if firsts else ()
+    for at in sorted(range(len(texts)), key=lambda at: partition_order(texts[at])):
+        if partition_order(texts[at]) < open_from:
             continue
         if not firsts or (size >= fair and len(firsts) < most and (not known or not touched[at])):
             firsts.append(str(texts[at]))
@@ -113,9 +113,9 @@ def shards_of(blocks: Blocks, firsts: Sequence[str]) -> list[Shard]:
     if len(firsts) < 2 or not blocks.partitions:
         return []
     texts, inverse = np.unique(np.array(blocks.partitions, object), return_inverse=True)
-    firsts = sorted(firsts, key=_key)
-    keys = [_key(first) for first in firsts]
-    home = np.array([max(0, bisect_right(keys, _key(text)) - 1) for text in texts])
+    firsts = sorted(firsts, key=partition_order)
+    keys = [partition_order(first) for first in firsts]
+    home = np.array([max(0, bisect_right(keys, partition_order(text)) - 1) for text in texts])
     return [
         _shard(first, [str(text) for text in texts[home == number]], np.flatnonzero(home[inverse] == number))
         for number, first in enumerate(firsts)
@@ -124,12 +124,12 @@ def shards_of(blocks: Blocks, firsts: Sequence[str]) -> list[Shard]:
 
 
 def _shard(first: str, members: list[str], files: Ints) -> Shard:
-    members = sorted(members, key=_key)
+    members = sorted(members, key=partition_order)
     label = members[0] if len(members) == 1 else f"{members[0]} … {members[-1]}"
     return Shard(shard_id(first), first, label, len(members), files)
 
 
-def _key(partition: str) -> _Key:
+def partition_order(partition: str) -> _Key:
     """The order of partitions: numbers inside a text by their value, so that bucket 10 comes after bucket 9."""
     parts = re.split(r"(\d+)", partition)
     return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part)

@@ -1,4 +1,4 @@
-"""A partitioned table of each format: each shard is decided about on its own, and only those that gain are rewritten."""
+"""A partitioned table of each format: each shard is decided about on its own, and only those that gain move."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def ask(shop: Any, day: int, count: int, *conditions: str) -> None:
 
 
 def files(spark: Any, shop: Any, region: str) -> set[str]:
-    rows = spark.table(shop.name).where(f"region = '{region}'").selectExpr("_metadata.file_path AS p").distinct()
+    rows = spark.table(shop.name).where(f"region = '{region}'").selectExpr("input_file_name() AS p").distinct()
     return {row["p"] for row in rows.collect()}
 
 
@@ -59,7 +59,6 @@ def test_only_partitions_that_gain_are_rewritten(spark: Any, regions: Any) -> No
     planned = {one["shard"]: one for one in dry["shards"]}
     assert {name: one["decision"] for name, one in planned.items()} == {"region=EU": "move", "region=US": "stay"}
     assert planned["region=EU"]["plan"]["files"] == len(before["EU"])
-    assert "would read" in shop.maintain("--dry-run").stdout
     assert not list(shop.folder.glob("store/*/shards"))
 
     moved = shop.maintained()
@@ -121,8 +120,8 @@ def test_what_is_appended_to_one_shard_is_folded_there(spark: Any, regions: Any)
     moved = shop.maintained()
     assert moved["reason"].startswith("3 of 3 shards gain")
     before = {r: files(spark, shop, r) for r in REGIONS}
-    spark.range(9_000, 9_300, 1, 1).selectExpr(*COLUMNS).where("region = 'EU'").writeTo(shop.name).append()
-    ask(shop, 1, 150, "k BETWEEN {low} AND {high}")
+    spark.range(9_000, 9_180, 1, 1).selectExpr(*COLUMNS).where("region = 'EU'").writeTo(shop.name).append()
+    ask(shop, 1, 40, "k BETWEEN {low} AND {high}")
     folded = shop.maintained()
     assert {one["shard"]: one["decision"] for one in folded["shards"]} == {
         "region=AP": "stay",
@@ -132,7 +131,7 @@ def test_what_is_appended_to_one_shard_is_folded_there(spark: Any, regions: Any)
     assert {r: files(spark, shop, r) for r in ("AP", "US")} == {r: before[r] for r in ("AP", "US")}
     assert before["EU"] < files(spark, shop, "EU")  # what was laid out stays, what was appended joins it
     # A new partition beyond the last one begins a shard of its own.
-    spark.range(0, 4_000, 1, 2).selectExpr("id", "'ZA' AS region", *COLUMNS[2:]).writeTo(shop.name).append()
+    spark.range(0, 1_500, 1, 2).selectExpr("id", "'ZA' AS region", *COLUMNS[2:]).writeTo(shop.name).append()
     ask(shop, 2, 60, "region = 'ZA' AND k BETWEEN {low} AND {high}")
     grown = shop.maintained()
     assert [(one["shard"], one["decision"]) for one in grown["shards"]] == [("region=ZA", "move")]
