@@ -115,7 +115,7 @@ def _week(walk: Walk, spark: SparkSession) -> None:
     )
     walk.run("oreo history import orders day3.jsonl")
     walk.run("oreo-maintain orders")
-    walk.say("## Thursday: people ask for something else\n\nBuyers look at dear goods, and go on to on Friday.")
+    walk.say("## Thursday: people ask for something else\n\nBuyers look at dear goods, and go on with it on Friday.")
     walk.run("oreo history import orders day4.jsonl day5.jsonl")
     walk.run("oreo-maintain orders")
     walk.run("oreo layouts orders")

@@ -42,6 +42,7 @@ class LayoutSettings:
     blocks: int = 0
     target_file_size: str = "128MB"
     sample_rows: int = 100_000
+    shards: int = 16
     returnable_days: float = 7.0
 
 
@@ -271,6 +272,7 @@ def _check(config: Config) -> None:
         (decide.mode in ("native", "bid"), "decide.mode", "'native' or 'bid'"),
         (layout.blocks >= 0, "layout.blocks", "at least 0 (0 means: from the table's size)"),
         (layout.sample_rows >= 1, "layout.sample_rows", "at least 1"),
+        (layout.shards >= 0, "layout.shards", "at least 0"),
         (layout.returnable_days >= 0, "layout.returnable_days", "at least 0"),
         (bool(layout.generators), "layout.generators", "at least one generator"),
         (0 <= config.history.keep_days <= 36_500, "history.keep_days", "from 0 (which means: for ever) to 36500"),

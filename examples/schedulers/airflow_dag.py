@@ -1,11 +1,13 @@
-"""An Airflow DAG: every night, after the compaction, repair what it undid of the layout, then decide about new queries.
+r"""An Airflow DAG: every night, after compaction, repair what it undid of the layout, then decide about new queries.
 
 Copy it into the DAGs folder. `oreo-maintain` must be on the PATH of the worker; OREO_HOME is the folder where it runs,
 with an oreo.toml if there are settings, and OREO_TABLES what it maintains: names, patterns, paths.
 
-Airflow's own test runner runs it once, without a scheduler:
+Airflow's own test runner runs it once, without a scheduler; in this folder, with `oreo-maintain` on the PATH:
 
-    uv run --no-project --with apache-airflow==3.* sh -c "airflow db migrate && python airflow_dag.py"
+    export AIRFLOW_HOME=$(mktemp -d) AIRFLOW__CORE__DAGS_FOLDER=$PWD AIRFLOW__CORE__LOAD_EXAMPLES=False
+    uv run --no-project --with 'apache-airflow==3.*' sh -c \
+        "airflow db migrate && airflow dags reserialize && airflow dags test oreo_maintain"
 """
 
 from __future__ import annotations
@@ -35,6 +37,3 @@ with DAG(
         retries=2,
         retry_delay=timedelta(minutes=15),
     )
-
-if __name__ == "__main__":
-    dag.test()

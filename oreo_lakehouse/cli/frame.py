@@ -13,12 +13,15 @@ import typer
 
 from oreo_lakehouse.config import Config, load_config
 from oreo_lakehouse.errors import ExitCode, OreoError
+from oreo_lakehouse.maintenance.dossier import Dossier, open_dossier
+from oreo_lakehouse.maintenance.offline import TableView, open_offline, open_view
 from oreo_lakehouse.report import console
 from oreo_lakehouse.session import require_java, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from oreo_lakehouse.layouts.blocks import Blocks
     from oreo_lakehouse.maintenance.progress import Progress
 
 Arguments = ParamSpec("Arguments")
@@ -41,6 +44,10 @@ ConfigOption = Annotated[
 ]
 MasterOption = Annotated[
     str | None, typer.Option("--master", metavar="URL", help="Where Spark runs, such as spark://host:7077.")
+]
+ShardOption = Annotated[
+    str | None,
+    typer.Option("--shard", metavar="SHARD", help="Of a partitioned table, one shard, as oreo status names it."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object a line on standard output, nothing else.")]
 
@@ -80,6 +87,42 @@ def sentence(error: Exception) -> str:
 def settings(config: str | None, master: str | None = None, **flags: Any) -> Config:
     """The settings in force for a command."""
     return load_config(config, {"spark.master": master, **flags})
+
+
+@contextmanager
+def dossier_of(table: str, config: Config) -> Generator[tuple[Dossier, Progress]]:
+    """A table and all that is kept about it, through Spark."""
+    with running_spark(config) as (spark, progress):
+        progress("opening the table", None)
+        yield open_dossier(spark, table, config), progress
+
+
+@contextmanager
+def looking(table: str, config: Config) -> Generator[TableView]:
+    """The table for reading only: without Spark if that can be done, else through it."""
+    view = open_offline(table, config)
+    if view is not None:
+        yield view
+        return
+    with running_spark(config) as (spark, progress):
+        progress("opening the table", None)
+        yield open_view(spark, table, config)
+
+
+@contextmanager
+def looking_at_files(table: str, config: Config) -> Generator[tuple[TableView, Blocks]]:
+    """The same with the files' statistics, which need Spark more often."""
+    view = open_offline(table, config)
+    blocks = None if view is None else view.table.blocks()
+    if view is not None and blocks is not None:
+        yield view, blocks
+        return
+    with running_spark(config) as (spark, progress):
+        progress("reading the table's file statistics", None)
+        view = open_view(spark, table, config)
+        blocks = view.table.blocks()
+        assert blocks is not None  # Spark always tells
+        yield view, blocks
 
 
 @contextmanager

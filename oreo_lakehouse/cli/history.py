@@ -15,6 +15,7 @@ from oreo_lakehouse.cli.frame import (
     JsonOption,
     MasterOption,
     TableArgument,
+    dossier_of,
     guarded,
     running_spark,
     settings,
@@ -22,7 +23,6 @@ from oreo_lakehouse.cli.frame import (
 from oreo_lakehouse.history.compaction import tend
 from oreo_lakehouse.history.jar import PLUGIN, write_jar
 from oreo_lakehouse.history.summary import summarise
-from oreo_lakehouse.maintenance.dossier import open_dossier
 from oreo_lakehouse.maintenance.intake import import_queries
 from oreo_lakehouse.report import console
 
@@ -88,8 +88,7 @@ def show_history(
 ) -> None:
     """How many queries are known, since when, from where, and what they ask for."""
     chosen = settings(config, master)
-    with running_spark(chosen) as (spark, progress):
-        dossier = open_dossier(spark, table, chosen)
+    with dossier_of(table, chosen) as (dossier, progress):
         progress("reading the query history", None)
         summary = summarise(dossier.history)
     if as_json:
@@ -114,8 +113,7 @@ def compact_history(
 ) -> None:
     """Pack past days into one file each and drop the oldest; safe beside running writers."""
     chosen = settings(config, master, **{"history.keep_days": days, "history.keep_bytes": size})
-    with running_spark(chosen) as (spark, progress):
-        dossier = open_dossier(spark, table, chosen)
+    with dossier_of(table, chosen) as (dossier, progress):
         progress("packing", None)
         done = tend(dossier.history, chosen.history)
     name = dossier.table.identity.name

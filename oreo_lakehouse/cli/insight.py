@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,51 +14,30 @@ from oreo_lakehouse.cli.frame import (
     ConfigOption,
     JsonOption,
     MasterOption,
+    ShardOption,
     TableArgument,
     guarded,
-    running_spark,
+    looking,
+    looking_at_files,
     settings,
 )
-from oreo_lakehouse.config import Config
 from oreo_lakehouse.errors import ConfigError
 from oreo_lakehouse.maintenance.account import account
-from oreo_lakehouse.maintenance.explaining import explain
-from oreo_lakehouse.maintenance.offline import TableView, open_offline, open_view
+from oreo_lakehouse.maintenance.explaining import decisions, explain
+from oreo_lakehouse.maintenance.ledger import LedgerLine
 from oreo_lakehouse.maintenance.receipts import receipts
-from oreo_lakehouse.maintenance.status import offline_status, status, status_of
+from oreo_lakehouse.maintenance.shardledgers import (
+    busiest,
+    find_shard,
+    shard_accounts,
+    shard_ledgers,
+    shard_with_decision,
+    total,
+)
+from oreo_lakehouse.maintenance.shards import shards_of
+from oreo_lakehouse.maintenance.status import status_of
 from oreo_lakehouse.maintenance.story import read_story
 from oreo_lakehouse.report import console, page, standing, telling
-
-if TYPE_CHECKING:
-    from oreo_lakehouse.layouts.blocks import Blocks
-
-
-@contextmanager
-def _looking(table: str, config: Config) -> Generator[TableView]:
-    """The table without Spark if that can be done, else through it."""
-    view = open_offline(table, config)
-    if view is not None:
-        yield view
-        return
-    with running_spark(config) as (spark, progress):
-        progress("opening the table", None)
-        yield open_view(spark, table, config)
-
-
-@contextmanager
-def _looking_at_files(table: str, config: Config) -> Generator[tuple[TableView, Blocks]]:
-    """The same with the files' statistics, which need Spark more often."""
-    view = open_offline(table, config)
-    blocks = None if view is None else view.table.blocks()
-    if view is not None and blocks is not None:
-        yield view, blocks
-        return
-    with running_spark(config) as (spark, progress):
-        progress("reading the table's file statistics", None)
-        view = open_view(spark, table, config)
-        blocks = view.table.blocks()
-        assert blocks is not None  # Spark always tells
-        yield view, blocks
 
 
 @guarded
@@ -67,10 +46,8 @@ def show_status(
 ) -> None:
     """How a table stands: format, version, current layout, clustering health, last decision."""
     chosen = settings(config, master)
-    found = offline_status(table, chosen)
-    if found is None:
-        with running_spark(chosen) as (spark, _):
-            found = status(spark, table, chosen)
+    with looking_at_files(table, chosen) as (view, blocks):
+        found = status_of(view, blocks, chosen)
     if as_json:
         typer.echo(json.dumps(found.to_json()))
     else:
@@ -84,6 +61,7 @@ def explain_decision(
     decision: Annotated[
         str | None, typer.Option("--decision", metavar="ID", help="A run's id, or the beginning of it.")
     ] = None,
+    shard: ShardOption = None,
     as_json: JsonOption = False,
     config: ConfigOption = None,
     master: MasterOption = None,
@@ -91,24 +69,51 @@ def explain_decision(
     """Why a run moved or stayed: counters, regret, alpha, candidates, the queries that mattered most."""
     if last and decision is not None:
         raise ConfigError("--last and --decision exclude each other: leave one out")
-    with _looking(table, settings(config, master)) as view:
-        lines = view.ledger.lines()
-        name = view.identity.name
-    found = explain(lines, decision, table)
+    with looking(table, settings(config, master)) as view:
+        lines: Sequence[LedgerLine] = view.ledger.lines()
+        name, shards = view.identity.name, shard_ledgers(view.store, view.identity.uuid)
+    one = find_shard(shards, shard, name) if shard is not None else None
+    if one is None and shards and decision is not None:
+        one = shard_with_decision(shards, decision, name)
+    if one is None and shards:
+        told = [(part.label, explain(part.lines, None, table)) for part in shards if decisions(part.lines)]
+        if as_json:
+            typer.echo(json.dumps({"table": name, "shards": [{"shard": at, **e.to_json()} for at, e in told]}))
+        for label, found in [] if as_json else told:
+            telling.show_briefly(f"{name}, {label}", found)
+        return
+    found = explain(one.lines if one else lines, decision, f"{table}, {one.label}" if one else table)
     if as_json:
-        typer.echo(json.dumps({"table": name, **found.to_json()}))
+        typer.echo(json.dumps({"table": name, **({"shard": one.label} if one else {}), **found.to_json()}))
     else:
-        telling.show_explanation(name, found)
+        telling.show_explanation(f"{name}, {one.label}" if one else name, found)
 
 
 @guarded
 def show_ledger(
-    table: TableArgument, as_json: JsonOption = False, config: ConfigOption = None, master: MasterOption = None
+    table: TableArgument,
+    shard: ShardOption = None,
+    as_json: JsonOption = False,
+    config: ConfigOption = None,
+    master: MasterOption = None,
 ) -> None:
     """Spent, saved, the best fixed layout in hindsight, the bound, and a receipt for every rewrite."""
-    with _looking(table, settings(config, master)) as view:
-        story = read_story(view.ledger.lines())
-        name = view.identity.name
+    with looking(table, settings(config, master)) as view:
+        lines: Sequence[LedgerLine] = view.ledger.lines()
+        name, shards = view.identity.name, shard_ledgers(view.store, view.identity.uuid)
+    if shard is not None:
+        one = find_shard(shards, shard, name)
+        lines, name = one.lines, f"{name}, {one.label}"
+    elif shards:
+        accounts = shard_accounts(shards)
+        whole = total(accounts)
+        if as_json:
+            told = [one.to_json() for one in accounts]
+            typer.echo(json.dumps({"table": name, "total": whole.to_json(), "shards": told}))
+        else:
+            telling.show_shards(name, accounts, whole)
+        return
+    story = read_story(lines)
     found, paid = account(story), receipts(story)
     if as_json:
         typer.echo(json.dumps({"table": name, **found.to_json(), "receipts": [one.to_json() for one in paid]}))
@@ -120,15 +125,24 @@ def show_ledger(
 def write_report(
     table: TableArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
+    shard: ShardOption = None,
     as_json: JsonOption = False,
     config: ConfigOption = None,
     master: MasterOption = None,
 ) -> None:
     """Write one self-contained page that opens offline: cost, layouts, skipping, heat map, receipts."""
     chosen = settings(config, master)
-    with _looking_at_files(table, chosen) as (view, blocks):
+    with looking_at_files(table, chosen) as (view, blocks):
+        shards = shard_ledgers(view.store, view.identity.uuid)
+        lines: Sequence[LedgerLine] = view.ledger.lines()
         stands = status_of(view, blocks, chosen)
-        lines = view.ledger.lines()
+    if shards:
+        one = busiest(shards) if shard is None else find_shard(shards, shard, stands.table)
+        if shard is None:
+            names = ", ".join(part.label for part in shards)
+            console.warn(f"the page is about {one.label}, of which most was asked; --shard takes another of {names}")
+        blocks = next(blocks.take(p.files) for p in shards_of(blocks, [s.first for s in shards]) if p.id == one.id)
+        lines, stands = one.lines, replace(stands, table=f"{stands.table}, {one.label}")
     text = page.report_page(stands, blocks, lines)
     try:
         output.write_text(text)

@@ -11,13 +11,15 @@ from oreo_lakehouse.cli.frame import (
     ConfigOption,
     JsonOption,
     MasterOption,
+    ShardOption,
     TableArgument,
+    dossier_of,
     guarded,
     running_spark,
     settings,
 )
+from oreo_lakehouse.errors import ConfigError
 from oreo_lakehouse.maintenance.calibrate import calibrate
-from oreo_lakehouse.maintenance.dossier import open_dossier
 from oreo_lakehouse.maintenance.layouts import known_layouts, retention_warnings
 from oreo_lakehouse.maintenance.rollback import rollback
 from oreo_lakehouse.report import console, outcomes
@@ -29,8 +31,7 @@ def show_layouts(
 ) -> None:
     """Every layout that the table has had: live, returnable and until when, or gone."""
     chosen = settings(config, master)
-    with running_spark(chosen) as (spark, _):
-        dossier = open_dossier(spark, table, chosen)
+    with dossier_of(table, chosen) as (dossier, _):
         found = known_layouts(dossier)
     identity = dossier.table.identity
     if as_json:
@@ -47,14 +48,17 @@ def undo_layout(
     to: Annotated[
         str | None, typer.Option("--to", metavar="LAYOUT", help="Go back to this earlier layout; see oreo layouts.")
     ] = None,
+    shard: ShardOption = None,
     as_json: JsonOption = False,
     config: ConfigOption = None,
     master: MasterOption = None,
 ) -> None:
     """Undo the last layout only, or go back to an earlier one; rows appended since are kept."""
+    if to is not None and shard is not None:
+        raise ConfigError("--to goes back with the whole table, --shard with a part of it: leave one out")
     chosen = settings(config, master)
     with running_spark(chosen) as (spark, progress):
-        done = rollback(spark, table, chosen, to=to, progress=progress)
+        done = rollback(spark, table, chosen, to=to, shard=shard, progress=progress)
     if as_json:
         typer.echo(json.dumps(done.to_json()))
     else:

@@ -76,6 +76,21 @@ class ColumnStats:
         counts = np.fromiter((-1 if n is None else n for n in nulls), np.int64, len(nulls))
         return cls(kind, low, high, low_known, high_known, counts)
 
+    def take(self, positions: Ints) -> ColumnStats:
+        """The statistics of some of the blocks."""
+        distinct = self.distinct
+        if distinct is not None:
+            distinct = Distinct(distinct.values, distinct.present[positions], distinct.known[positions])
+        return ColumnStats(
+            self.kind,
+            self.lower[positions],
+            self.upper[positions],
+            self.lower_known[positions],
+            self.upper_known[positions],
+            self.nulls[positions],
+            distinct,
+        )
+
 
 @dataclass(frozen=True)
 class Blocks:
@@ -83,7 +98,8 @@ class Blocks:
 
     `comparisons` says, for comparisons between two columns, whether some row of the block may satisfy them: only the
     `bid` mode knows. `names` are the files' paths as the table's own log or manifests spell them; blocks that a layout
-    would make of a sample have none.
+    would make of a sample have none. `partitions` are the files' partitions as text, such as
+    `region=EU/day=2026-03-01`; a table without partitions has none.
     """
 
     rows: Ints
@@ -91,6 +107,22 @@ class Blocks:
     sizes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     comparisons: Mapping[CompareColumns, Bools] = field(default_factory=dict[CompareColumns, Bools])
     names: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
+
+    def take(self, positions: Ints) -> Blocks:
+        """Some of the blocks.
+
+        >>> Blocks(np.array([3, 4, 5]), {}, names=("a", "b", "c")).take(np.array([2, 0])).names
+        ('c', 'a')
+        """
+        return Blocks(
+            rows=self.rows[positions],
+            columns={name: stats.take(positions) for name, stats in self.columns.items()},
+            sizes=self.sizes[positions] if len(self.sizes) else self.sizes,
+            comparisons={pair: found[positions] for pair, found in self.comparisons.items()},
+            names=tuple(self.names[at] for at in positions) if self.names else (),
+            partitions=tuple(self.partitions[at] for at in positions) if self.partitions else (),
+        )
 
     def __len__(self) -> int:
         return len(self.rows)

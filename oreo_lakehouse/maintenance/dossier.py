@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +14,8 @@ from oreo_lakehouse.maintenance.facts import FactStore
 from oreo_lakehouse.maintenance.keptblocks import KeptBlocks
 from oreo_lakehouse.maintenance.ledger import Ledger
 from oreo_lakehouse.maintenance.pending import Pending
+from oreo_lakehouse.maintenance.shards import ShardBook, shard_folder
+from oreo_lakehouse.maintenance.shardtable import ShardTable
 from oreo_lakehouse.maintenance.state import StateStore
 from oreo_lakehouse.store import HadoopStore, Store, default_root
 from oreo_lakehouse.tables.commits import FOLD, ROLLBACK
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from oreo_lakehouse.config import Config
     from oreo_lakehouse.layouts.blocks import Blocks
+    from oreo_lakehouse.maintenance.shards import Shard
     from oreo_lakehouse.tables.contract import LayoutCommit, Table
 
 
@@ -46,6 +49,22 @@ class Dossier:
     pending: Pending
     blocks: KeptBlocks
     facts: FactStore
+    book: ShardBook
+    shard: Shard | None = None
+    """The shard that it is about; None: the whole table."""
+
+    def of_shard(self, shard: Shard, partitions: Collection[str]) -> Dossier:
+        """What is kept about one shard: state, ledger, intents and blocks of its own; the rest is the table's."""
+        folder = shard_folder(self.table.identity.uuid, shard.id)
+        return replace(
+            self,
+            table=ShardTable(self.table, shard, partitions),
+            states=StateStore(self.store, folder),
+            ledger=Ledger(self.store, folder),
+            pending=Pending(self.store, folder),
+            blocks=KeptBlocks(self.store, folder),
+            shard=shard,
+        )
 
     @property
     def _layouts(self) -> str:
@@ -73,7 +92,10 @@ class Dossier:
         first = [line.run for line in self.ledger.lines(["commit"])[:1]]
         for name in set(self.blocks.names()) - {run_id, *first, *states}:
             self.blocks.drop(name)
-        self.facts.tidy(present.names, {commit.run_id for commit in commits})
+        whole = self.table.whole if isinstance(self.table, ShardTable) else None
+        live = present if whole is None else whole.blocks()
+        everybody = self.table.layout_commits() if whole is None else whole.layout_commits()
+        self.facts.tidy(live.names, {commit.run_id for commit in everybody if commit.action != ROLLBACK})
         try:
             if days > 0:
                 self.table.retain(commits[0], days)
@@ -101,20 +123,40 @@ def open_dossier(spark: SparkSession, table_name: str, config: Config) -> Dossie
         pending=Pending(store, uuid),
         blocks=KeptBlocks(store, uuid),
         facts=FactStore(store, uuid),
+        book=ShardBook(store, uuid),
     )
 
 
 def live_layout(table: HasCommits) -> LayoutCommit | None:
-    """The commit whose layout the table has now: the newest one that was not rolled back.
+    """The commit whose layout the table (or shard) has now: the newest one that was not rolled back.
 
     A fold only adds to the layout that is there, so it is never the answer itself.
     """
+    return next(iter(_standing(table)), None)
+
+
+def live_layouts(table: HasCommits) -> dict[str, LayoutCommit]:
+    """The commit whose layout each shard has now, by the shard's id; "" is the whole table's, if shards have it still.
+
+    A layout of the whole table takes the place of all that its shards had before.
+    """
+    live: dict[str, LayoutCommit] = {}
+    for commit in _standing(table):
+        live.setdefault(commit.shard, commit)
+        if not commit.shard:
+            break
+    return live
+
+
+def _standing(table: HasCommits) -> list[LayoutCommit]:
+    """Layouts that were not rolled back, newest first."""
     undone: set[str] = set()
+    found: list[LayoutCommit] = []
     for commit in table.layout_commits():
         if commit.run_id in undone:
             continue
         if commit.action == ROLLBACK:
             undone.add(commit.layout_run_id)
         elif commit.action != FOLD:
-            return commit
-    return None
+            found.append(commit)
+    return found

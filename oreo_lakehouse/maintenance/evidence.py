@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -54,16 +54,26 @@ class Evidence:
         return None if self.live is None else (datetime.now(UTC) - self.live.time).total_seconds()
 
 
-def observe(dossier: Dossier, queries: Sequence[QueryRecord], settings: LayoutSettings, mode: Mode) -> Evidence:
-    """Read the table's present state; in `bid` mode with all that pruning knows of its files."""
+def files_now(dossier: Dossier, mode: Mode) -> tuple[int, Blocks]:
+    """The table's version and its files; in `bid` mode with all that pruning knows of them."""
     table = dossier.table
     version = table.version()
     blocks = table.blocks(version)
     if mode == "bid":
-        blocks = dossier.facts.enrich(blocks, table.column_keys())
-    by_size = max(1, round(blocks.total_bytes / parse_size(settings.target_file_size)))
+        enriched = dossier.facts.enrich(blocks, table.column_keys())
+        blocks = replace(enriched, names=blocks.names, partitions=blocks.partitions)
+    return version, blocks
+
+
+def observe(
+    dossier: Dossier, version: int, blocks: Blocks, queries: Sequence[QueryRecord], settings: LayoutSettings
+) -> Evidence:
+    """What there is to decide by, for a table or one of its shards."""
+    # Every partition has files of its own, so of a shard's blocks each partition gets one file each.
+    partitions = dossier.shard.partitions if dossier.shard else 1
+    by_size = max(1, round(blocks.total_bytes / partitions / parse_size(settings.target_file_size)))
     wanted = settings.blocks or min(by_size, max(2, settings.sample_rows // _ROWS_A_BLOCK))
-    return Evidence(version, live_layout(table), blocks, table.schema(), queries, wanted)
+    return Evidence(version, live_layout(dossier.table), blocks, dossier.table.schema(), queries, wanted)
 
 
 def obstacle(evidence: Evidence, name: str, seen: int, target_file_size: str) -> str | None:

@@ -41,10 +41,12 @@ class FactStore:
         """Keep what a run's verification showed."""
         self._store.create(f"{self._folder}/{run_id}.json", encode(facts))
 
-    def names(self) -> set[str]:
-        """The names of all files with facts: the files that runs of ours wrote."""
+    def names(self, runs: Collection[str] | None = None) -> set[str]:
+        """The names of all files with facts, which are those that runs of ours wrote; or those of these runs."""
         found: set[str] = set()
-        for _, content in self._documents():
+        for path, content in self._documents():
+            if runs is not None and path.rpartition("/")[2].removesuffix(".json") not in runs:
+                continue
             try:
                 found.update(_names(content))
             except ValueError:

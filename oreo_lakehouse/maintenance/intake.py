@@ -50,7 +50,7 @@ def import_queries(
         progress: told how far it is.
 
     Raises:
-        HistoryError: a file cannot be read or is not in a known form.
+        HistoryError: a file cannot be read, is not in a known form, or is about other tables only.
     """
     config = load_config() if config is None else config
     if parser not in PARSERS:
@@ -76,6 +76,11 @@ def import_queries(
         planner=None if parser == "sqlglot" else CatalystText(spark, names, spark_schema),
         planner_first=parser == "catalyst",
     )
+    if summary.other_tables and not summary.imported and not summary.known_before:
+        raise HistoryError(
+            f"none of the {summary.read:,} statements reads {identity.name}: {summary.other_tables:,} are about other "
+            "tables. Nothing was imported; is it the log of another table, or does it use another name for this one?"
+        )
     progress("packing", None)
     tend(dossier.history, config.history)
     return summary

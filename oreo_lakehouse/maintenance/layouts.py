@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.config import Config, load_config
-from oreo_lakehouse.maintenance.dossier import Dossier, live_layout, open_dossier
+from oreo_lakehouse.maintenance.dossier import Dossier, live_layouts, open_dossier
+from oreo_lakehouse.maintenance.shardledgers import shard_ledgers
 from oreo_lakehouse.tables.commits import FOLD, ROLLBACK
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class KnownLayout:
     until: datetime | None
     """From when on VACUUM or expire_snapshots may delete a returnable layout's files."""
     reason: str
+    shard: str = ""
+    """The part of the table that it is a layout of; "" for the whole."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -43,6 +46,7 @@ class KnownLayout:
             "state": self.state,
             "until": self.until.isoformat() if self.until else None,
             "reason": self.reason,
+            "shard": self.shard,
         }
 
 
@@ -54,20 +58,26 @@ def layouts(spark: SparkSession, table: str, config: Config | None = None) -> li
 
 def known_layouts(dossier: Dossier) -> list[KnownLayout]:
     """The layouts of a table that is open already."""
-    live = live_layout(dossier.table)
+    live = live_layouts(dossier.table)
     commits = [commit for commit in dossier.table.layout_commits() if commit.action not in (FOLD, ROLLBACK)]
-    return [_known(dossier, commit, commit == live) for commit in commits]
+    labels = {shard.id: shard.label for shard in shard_ledgers(dossier.store, dossier.table.identity.uuid)}
+    return [
+        _known(dossier, commit, commit == live.get(commit.shard), labels.get(commit.shard, commit.shard))
+        for commit in commits
+    ]
 
 
-def _known(dossier: Dossier, commit: LayoutCommit, is_live: bool) -> KnownLayout:
+def _known(dossier: Dossier, commit: LayoutCommit, is_live: bool, shard: str) -> KnownLayout:
     layout = dossier.layout(commit.layout_id)
     words = layout.describe() if layout else ""
     if is_live:
-        state, until, reason = "live", None, "The table is in it."
+        state, until, reason = "live", None, f"{shard or 'The table'} is in it."
+    elif shard:
+        state, until, reason = "gone", None, "A shard goes back to a layout before its last one by a rewrite."
     else:
         found = dossier.table.returnable(commit)
         state, until, reason = "returnable" if found.possible else "gone", found.until, found.reason
-    return KnownLayout(commit.layout_id, words, commit.version, commit.time, state, until, reason)
+    return KnownLayout(commit.layout_id, words, commit.version, commit.time, state, until, reason, shard)
 
 
 def retention_warnings(found: list[KnownLayout], name: str, fmt: str) -> list[str]:

@@ -98,7 +98,8 @@ def _look(run: Run, target: Layout, evidence: Evidence, plan: RewritePlan) -> Lo
     ]
     predicates = [query.predicate for query in evidence.queries]
     with spark_share(run.dossier.table.spark, run.progress, "looking at all rows before the leap"):
-        return look(run.dossier.table, target, predicates, constant, run.config.decide.skipping)
+        only = evidence.blocks.names if run.dossier.shard else None
+        return look(run.dossier.table, target, predicates, constant, run.config.decide.skipping, only)
 
 
 def _go(run: Run, plan: RewritePlan, evidence: Evidence) -> Moved:

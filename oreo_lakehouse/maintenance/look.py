@@ -9,14 +9,15 @@ comparisons between columns, a block standing for a file.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from pyspark.sql import functions as sf
 
-from oreo_lakehouse.errors import TableError
+from oreo_lakehouse.errors import ConflictError, TableError
 from oreo_lakehouse.jvm import error_reason
 from oreo_lakehouse.layouts.blocks import Blocks, ColumnStats
 from oreo_lakehouse.maintenance.facts import wanted_facts
@@ -44,7 +45,12 @@ class Look:
 
 
 def look(
-    table: Table, layout: Layout, predicates: Iterable[Predicate], partition_columns: Sequence[str], mode: Mode
+    table: Table,
+    layout: Layout,
+    predicates: Iterable[Predicate],
+    partition_columns: Sequence[str],
+    mode: Mode,
+    only: Collection[str] | None = None,
 ) -> Look:
     """The blocks that `layout` would make of the table's rows as they are now.
 
@@ -54,6 +60,7 @@ def look(
         predicates: the queries in question: statistics are wanted of what they ask about.
         partition_columns: those of the table's own that have one value a file: a block reaches over no two of them.
         mode: what skips blocks.
+        only: the files to look at; None for all of them.
 
     Raises:
         TableError: the rows cannot be read.
@@ -66,20 +73,25 @@ def look(
     needed = dict.fromkeys([*(column.name for column in columns), *layout.columns, *partition_columns])
     block = [sf.expr(layout.sql()), *[sf.col(quoted(name)) for name in partition_columns]]
     started = time.monotonic()
+    reading = nullcontext(table.spark.table(table.identity.name)) if only is None else table.reading(only)
     try:
-        rows = table.spark.table(table.identity.name).select(*[sf.col(quoted(name)) for name in needed])
-        if mode == "bid":
-            facts = verified(
-                rows, sf.to_json(sf.array(*[b.cast("string") for b in block])), str, columns, pairs, ""
-            ).facts
-            found = enriched(
-                Blocks(facts.rows, facts.columns, names=facts.names), facts, {c.name: c.key for c in columns}
-            )
-        else:
-            found = _bounds(rows, block, columns)
+        with reading as everything:
+            rows = everything.select(*[sf.col(quoted(name)) for name in needed])
+            found = _facts(rows, block, columns, pairs) if mode == "bid" else _bounds(rows, block, columns)
+    except ConflictError:
+        raise
     except Exception as error:
         raise TableError(f"cannot read rows of {table.identity.name}: {error_reason(error)}") from error
     return Look(found, time.monotonic() - started)
+
+
+def _facts(
+    rows: DataFrame, block: Sequence[Column], columns: Sequence[FactColumn], pairs: Collection[tuple[str, str]]
+) -> Blocks:
+    """What pruning skips by."""
+    name = sf.to_json(sf.array(*[part.cast("string") for part in block]))
+    facts = verified(rows, name, str, columns, pairs, "").facts
+    return enriched(Blocks(facts.rows, facts.columns, names=facts.names), facts, {c.name: c.key for c in columns})
 
 
 def _bounds(rows: DataFrame, block: Sequence[Column], columns: Sequence[FactColumn]) -> Blocks:

@@ -12,21 +12,20 @@ from typing import TYPE_CHECKING
 from oreo_lakehouse.config import Config, load_config
 from oreo_lakehouse.history.compaction import tend
 from oreo_lakehouse.maintenance.alpha import alpha_of
-from oreo_lakehouse.maintenance.deciding import take_counsel
 from oreo_lakehouse.maintenance.dossier import open_dossier
-from oreo_lakehouse.maintenance.evidence import Evidence, observe, obstacle
-from oreo_lakehouse.maintenance.folding import Tail, fold, tail_cost, tail_of
-from oreo_lakehouse.maintenance.leap import leap
+from oreo_lakehouse.maintenance.evidence import files_now, observe
+from oreo_lakehouse.maintenance.judging import judge
 from oreo_lakehouse.maintenance.lock import locked
 from oreo_lakehouse.maintenance.options import RunOptions
 from oreo_lakehouse.maintenance.progress import Progress, silent, spark_share
 from oreo_lakehouse.maintenance.pruned import last_mode, mode_notices, pruning_effect
 from oreo_lakehouse.maintenance.run import Run
+from oreo_lakehouse.maintenance.sharding import maintain_shards
+from oreo_lakehouse.maintenance.shards import beginnings, shards_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from oreo_lakehouse.maintenance.alpha import Alpha
     from oreo_lakehouse.maintenance.outcome import Outcome
 
 
@@ -75,82 +74,18 @@ def _execute(run: Run) -> Outcome:
     run.progress("reading the query history", None)
     if not run.options.dry_run:
         tend(dossier.history, config.history)
-    queries, cursor = dossier.history.read_since(state.cursor)
     with spark_share(dossier.table.spark, run.progress, "reading the table's file statistics"):
-        evidence = observe(dossier, queries, config.layout, config.decide.skipping)
+        version, blocks = files_now(dossier, config.decide.skipping)
+    queries, cursor = dossier.history.read_since(state.cursor)
     run.notices += mode_notices(
         config.decide.skipping,
         last_mode(dossier.ledger.lines(["decision"])),
         len(queries),
-        pruning_effect(queries, evidence.blocks.total_rows),
+        pruning_effect(queries, blocks.total_rows),
     )
+    ours = dossier.facts.names() if blocks.partitions else ()
+    shards = shards_of(blocks, beginnings(blocks, dossier.book.firsts(), config.layout, ours))
+    if shards:
+        return maintain_shards(run, shards, state, version, blocks)
     alpha = alpha_of(config.decide.alpha, dossier.ledger.lines(["commit", "calibration"]))
-    tail = None
-    if evidence.live is not None:
-        tail = tail_of(evidence.blocks, dossier.facts.names(), evidence.wanted_blocks)
-    undone = _foreign_rewrites(run, evidence) if run.options.after_optimize else ""
-    if tail is not None and undone:
-        repaired = fold(run, tail, evidence, replace(state, number=state.number + 1), alpha, undone)
-        if repaired is not None:  # the new queries wait for the next run
-            return repaired
-    nothing = obstacle(evidence, dossier.table.identity.name, state.queries, config.layout.target_file_size)
-    if nothing is not None:  # queries wait for a run that can decide about them
-        run.record.decided(evidence, "stay", nothing)
-        run.record.write(None)
-        return run.outcome(evidence, "stay", nothing)
-    counsel = take_counsel(dossier, evidence, state, config, alpha, run.progress)
-    run.notices += counsel.notices
-    run.record.add("event", (decision.to_json() for decision in counsel.advice.decisions))
-    run.record.served(evidence, counsel)
-    regret = state.tail_regret + (tail_cost(evidence, tail, config.decide.skipping) if tail else 0.0)
-    after = replace(
-        state,
-        number=state.number + 1,
-        cursor=cursor,
-        queries=state.queries + len(queries),
-        kinds={name: kind.value for name, kind in evidence.schema.items()},
-        tail_regret=max(0.0, regret),
-    )
-    advice = counsel.advice
-    due = tail is not None and regret >= alpha.value * tail.share
-    too_little = advice.current_cost - advice.target_cost < config.decide.min_gain
-    if advice.target is not None and not (due and too_little):
-        return leap(run, advice.target, evidence, after, counsel, alpha)
-    if tail is not None and due:
-        counsel.optimizer.placed(after.shadow or evidence.current)
-        saved = replace(after, optimizer=counsel.optimizer.to_json())
-        folded = fold(run, tail, evidence, saved, alpha, _due(tail, regret, alpha))
-        if folded is not None:
-            return folded
-    return run.stay(evidence, after, counsel, alpha, advice.reason)
-
-
-def _due(tail: Tail, regret: float, alpha: Alpha) -> str:
-    return (
-        f"{tail.rows:,} rows in {len(tail.names):,} files lie outside the layout; they have cost the queries "
-        f"{regret:.1f} scans, and folding them in costs {alpha.value * tail.share:.1f}"
-    )
-
-
-def _foreign_rewrites(run: Run, evidence: Evidence) -> str:
-    """What others undid of the layout, as a reason to repair it; "" if nothing."""
-    if evidence.live is None:
-        return ""
-    found = run.dossier.table.foreign_rewrites(evidence.live)
-    run.record.add(
-        "foreign",
-        (
-            {"version": f.version, "operation": f.operation, "time": f.time.isoformat(), "files": len(f.files)}
-            for f in found
-        ),
-    )
-    for one in found:
-        run.notices.append(
-            f"{one.operation} (version {one.version}, {one.time:%Y-%m-%d %H:%M} UTC) replaced {len(one.files):,} files "
-            "of the layout"
-        )
-    if not found:
-        return ""
-    names = ", ".join(dict.fromkeys(one.operation for one in found))
-    count = sum(len(one.files) for one in found)
-    return f"{names} by others replaced {count:,} files of the layout: what they wrote is folded in again"
+    return judge(run, state, observe(dossier, version, blocks, queries, config.layout), cursor, alpha)

@@ -35,6 +35,10 @@ class Outcome:
     """With `dry_run` and a move: what it is expected to cost and save."""
     alpha: str = ""
     """The price of a rewrite that was counted with, and where it comes from."""
+    shard: str = ""
+    """The part of the table that it is about; "" for the whole."""
+    shards: tuple[Outcome, ...] = ()
+    """Of a partitioned table: how it went for every shard that there was something to decide about."""
 
     def to_json(self) -> dict[str, Any]:
         """The object that `--json` prints on one line; a dry run adds its plan."""
@@ -65,4 +69,8 @@ class Outcome:
                 "adds_bid_column": self.plan.adds_bid_column,
             }
             document["forecast"] = self.forecast.to_json() if self.forecast else None
+        if self.shard:
+            document["shard"] = self.shard
+        if self.shards:
+            document["shards"] = [shard.to_json() for shard in self.shards]
         return document

@@ -53,7 +53,10 @@ class Record:
             "current": evidence.current,
             "mode": self._mode,
             "queries": len(evidence.queries),
+            "rows": evidence.blocks.total_rows,
         }
+        if self._dossier.shard is not None:
+            facts["shard"] = self._dossier.shard.label
         self.add("decision", [facts | dict(more or {})])
 
     def advised(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from oreo_lakehouse.errors import ConflictError, UnknownOutcomeError, VerificationError
 from oreo_lakehouse.maintenance.facts import wanted_facts
 from oreo_lakehouse.maintenance.progress import Progress, spark_share
+from oreo_lakehouse.tables.commits import FOLD
 from oreo_lakehouse.tables.contract import Committed, RewritePlan, Staged, Unknown
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def rewrite(
     reason = ""
     for attempt in range(ATTEMPTS):
         if attempt:
-            plan = table.plan(plan.layout, plan.bid_column, plan.only)
+            plan = table.plan(plan.layout, plan.bid_column, plan.only if plan.action == FOLD else None)
         run_id = uuid.uuid4().hex
         dossier.pending.begin(run_id)
         with spark_share(spark, progress, "rewriting into new files"):

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.config import Config, load_config
 from oreo_lakehouse.errors import ConflictError, RollbackError, UnknownOutcomeError
-from oreo_lakehouse.maintenance.dossier import Dossier, live_layout, open_dossier
+from oreo_lakehouse.maintenance.dossier import Dossier, live_layout, live_layouts, open_dossier
+from oreo_lakehouse.maintenance.ledger import Ledger
 from oreo_lakehouse.maintenance.lock import locked
 from oreo_lakehouse.maintenance.moving import return_by_metadata
 from oreo_lakehouse.maintenance.progress import Progress, silent, spark_share
+from oreo_lakehouse.maintenance.shardledgers import find_shard, shard_ledgers
+from oreo_lakehouse.maintenance.shards import shard_folder
 from oreo_lakehouse.tables.commits import LAYOUT, RETURN, Committed, Unknown
 
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ class RolledBack:
     version_after: int
     returned_to: str | None = None
     """The earlier layout that the table is in again; None: the live one was undone."""
+    shard: str = ""
+    """The part of the table whose layout was undone; "" for the whole."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -40,6 +45,7 @@ class RolledBack:
             "version_before": self.version_before,
             "version_after": self.version_after,
             "returned_to": self.returned_to,
+            "shard": self.shard,
         }
 
 
@@ -49,6 +55,7 @@ def rollback(
     config: Config | None = None,
     *,
     to: str | None = None,
+    shard: str | None = None,
     progress: Progress = silent,
 ) -> RolledBack:
     """Put back the files that the live layout replaced, or go back to an earlier layout; no row changes.
@@ -58,6 +65,7 @@ def rollback(
         table: as in SQL, or a path.
         config: settings; by default those that `load_config()` finds.
         to: the id of an earlier layout, or its beginning; None: undo the live layout.
+        shard: of a partitioned table, the part whose last layout is undone; None: that of the last layout.
         progress: told what is being done.
 
     Raises:
@@ -70,16 +78,24 @@ def rollback(
     identity = dossier.table.identity
     with locked(dossier.store, identity.uuid, identity.name):
         repaired = [("repair", fact) for fact in dossier.pending.repair(dossier.table)]
-        live = live_layout(dossier.table)
+        shards = shard_ledgers(dossier.store, identity.uuid)
+        wanted = None if shard is None else find_shard(shards, shard, identity.name)
+        live = live_layout(dossier.table) if wanted is None else live_layouts(dossier.table).get(wanted.id)
         if live is None:
-            raise RollbackError(f"{identity.name} has no layout of ours to undo; `oreo status` shows its state")
+            raise RollbackError(
+                f"{shard or identity.name} has no layout of ours to undo; `oreo status` shows its state"
+            )
         before = dossier.table.version()
         if to is None:
             version, run_id, line = _undo(dossier, live, progress)
         else:
             version, run_id, line = _return(dossier, live, to, progress)
-        dossier.ledger.append(run_id, [*repaired, line])
-    return RolledBack(identity.name, identity.format, live.layout_id, before, version, line[1].get("returned_to"))
+        # What was undone of a shard stands in the shard's own ledger.
+        own = dossier.ledger if not live.shard or to else Ledger(dossier.store, shard_folder(identity.uuid, live.shard))
+        own.append(run_id, [*repaired, line])
+    label = next((one.label for one in shards if one.id == live.shard and not to), "")
+    returned = line[1].get("returned_to")
+    return RolledBack(identity.name, identity.format, live.layout_id, before, version, returned, label)
 
 
 def _undo(dossier: Dossier, live: LayoutCommit, progress: Progress) -> tuple[int, str, tuple[str, dict[str, Any]]]:
@@ -101,9 +117,15 @@ def _return(
     dossier: Dossier, live: LayoutCommit, wanted: str, progress: Progress
 ) -> tuple[int, str, tuple[str, dict[str, Any]]]:
     name = dossier.table.identity.name
-    commits = [commit for commit in dossier.table.layout_commits() if commit.action in (LAYOUT, RETURN)]
+    of_table = [commit for commit in dossier.table.layout_commits() if not commit.shard]
+    commits = [commit for commit in of_table if commit.action in (LAYOUT, RETURN)]
     matching = [commit for commit in commits if commit.layout_id.startswith(wanted)]
-    known = ", ".join(dict.fromkeys(commit.layout_id for commit in commits))
+    known = ", ".join(dict.fromkeys(commit.layout_id for commit in commits)) or "none"
+    if live.shard and any(c.layout_id.startswith(wanted) for c in dossier.table.layout_commits() if c.shard):
+        raise RollbackError(
+            f"layout {wanted!r} is one of a shard of {name}: a shard's last layout is undone by --shard, an earlier "
+            "one is gone back to by a rewrite only"
+        )
     if not matching:
         raise RollbackError(f"{name} never had a layout {wanted!r}; its layouts are {known} (`oreo layouts {name}`)")
     if len({commit.layout_id for commit in matching}) > 1:

@@ -42,9 +42,7 @@ class Run:
         if self.options.dry_run:
             return
         dossier, identity = self.dossier, self.dossier.table.identity
-        repaired = dossier.pending.repair(dossier.table)
-        self.record.add("repair", repaired)
-        self.notices += [str(fact["what"]) for fact in repaired]
+        self.repair()
         other = register(dossier.store, identity)
         if other is not None:
             self.notices.append(
@@ -57,6 +55,14 @@ class Run:
                 f"the clock is {ahead:.0f} s behind the last run's: it went backwards, so times in the ledger overlap "
                 "and a cooldown may last longer"
             )
+
+    def repair(self) -> None:
+        """Settle what a run that died left open."""
+        if self.options.dry_run:
+            return
+        repaired = self.dossier.pending.repair(self.dossier.table)
+        self.record.add("repair", repaired)
+        self.notices += [str(fact["what"]) for fact in repaired]
 
     def rewrite_rate(self) -> float | None:
         """Bytes a second, by the last rewrite on record."""
@@ -100,4 +106,5 @@ class Run:
             dry_run=self.options.dry_run,
             plan=plan,
             notices=tuple(self.notices),
+            shard=self.dossier.shard.label if self.dossier.shard else "",
         )

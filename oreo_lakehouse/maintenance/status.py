@@ -7,10 +7,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.config import Config, load_config, parse_size
-from oreo_lakehouse.maintenance.dossier import live_layout
+from oreo_lakehouse.maintenance.dossier import live_layouts
 from oreo_lakehouse.maintenance.health import Health, best_known, health, skipping
+from oreo_lakehouse.maintenance.ledger import Ledger, LedgerLine
 from oreo_lakehouse.maintenance.offline import TableView, open_offline, open_view
 from oreo_lakehouse.maintenance.recent import DAYS, Recent, recent_queries
+from oreo_lakehouse.maintenance.shards import ShardBook, shard_folder, shards_of
+from oreo_lakehouse.maintenance.state import StateStore
 from oreo_lakehouse.maintenance.story import INITIAL, Story, number, read_story
 
 if TYPE_CHECKING:
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from oreo_lakehouse.layouts.blocks import Blocks
-    from oreo_lakehouse.maintenance.ledger import LedgerLine
     from oreo_lakehouse.maintenance.pruned import PruningEffect
 
 
@@ -34,6 +36,34 @@ class BestKnown:
     actual: float
     """What was really skipped by the same queries."""
     queries: int
+
+
+@dataclass(frozen=True)
+class ShardStatus:
+    """How one shard of a partitioned table stands."""
+
+    shard: str
+    partitions: int
+    rows: int
+    files: int
+    bytes: int
+    layout_id: str | None
+    layout: str | None
+    queries_seen: int
+    last_decision: LedgerLine | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "shard": self.shard,
+            "partitions": self.partitions,
+            "rows": self.rows,
+            "files": self.files,
+            "bytes": self.bytes,
+            "layout_id": self.layout_id,
+            "layout": self.layout,
+            "queries_seen": self.queries_seen,
+            "last_decision": _decision_json(self.last_decision),
+        }
 
 
 @dataclass(frozen=True)
@@ -66,9 +96,11 @@ class TableStatus:
     """What decisions count as skipped."""
     pruning: PruningEffect | None = None
     """What pruning saved of the recent queries; None where it was not on."""
+    shards: tuple[ShardStatus, ...] = ()
+    """Of a partitioned table; then `layout` is one of the whole table from before it had shards, or None."""
 
     def to_json(self) -> dict[str, Any]:
-        last, recent, best = self.last_decision, self.recent, self.best
+        recent, best = self.recent, self.best
         shown: dict[str, Any] | None = None
         if self.health is not None:
             shown = self.health.to_json()
@@ -103,10 +135,15 @@ class TableStatus:
             "mode": self.mode,
             "pruning": self.pruning.to_json() if self.pruning else None,
             "health": shown,
-            "last_decision": {"time": last.time.isoformat(), **last.facts} if last else None,
+            "last_decision": _decision_json(self.last_decision),
+            "shards": [shard.to_json() for shard in self.shards],
             "store": self.store,
             "notices": list(self.notices),
         }
+
+
+def _decision_json(line: LedgerLine | None) -> dict[str, Any] | None:
+    return {"time": line.time.isoformat(), **line.facts} if line else None
 
 
 def status(spark: SparkSession, table: str, config: Config | None = None) -> TableStatus:
@@ -128,7 +165,7 @@ def offline_status(table: str, config: Config | None = None) -> TableStatus | No
 
 def status_of(view: TableView, blocks: Blocks, config: Config) -> TableStatus:
     """How a table stands whose files are read already."""
-    identity, live = view.identity, live_layout(view.table)
+    identity, live = view.identity, live_layouts(view.table).get("")
     mode = config.for_table(identity.name).decide.skipping
     rich = view.facts.enrich(blocks, view.table.column_keys())
     state, notices = view.states.load(set_aside=False)
@@ -164,6 +201,7 @@ def status_of(view: TableView, blocks: Blocks, config: Config) -> TableStatus:
         best=_best(story, recent),
         mode=mode,
         pruning=_promised(recent, blocks, rich),
+        shards=_shards(view, blocks),
     )
 
 
@@ -173,6 +211,28 @@ def _promised(recent: Recent | None, blocks: Blocks, rich: Blocks) -> PruningEff
         return recent.pruning if recent else None
     beyond = skipping(rich, recent.workload, "bid").rows - skipping(blocks, recent.workload).rows
     return replace(recent.pruning, predicted=max(0.0, beyond))
+
+
+def _shards(view: TableView, blocks: Blocks) -> tuple[ShardStatus, ...]:
+    uuid, live = view.identity.uuid, live_layouts(view.table)
+    found: list[ShardStatus] = []
+    for shard in shards_of(blocks, ShardBook(view.store, uuid).firsts()):
+        folder = shard_folder(uuid, shard.id)
+        story, mine = read_story(Ledger(view.store, folder).lines()), blocks.take(shard.files)
+        commit = live.get(shard.id, live.get(""))
+        status = ShardStatus(
+            shard=shard.label,
+            partitions=shard.partitions,
+            rows=mine.total_rows,
+            files=len(mine),
+            bytes=mine.total_bytes,
+            layout_id=commit.layout_id if commit else None,
+            layout=story.names.get(commit.layout_id) if commit else None,
+            queries_seen=StateStore(view.store, folder).load(set_aside=False)[0].queries,
+            last_decision=story.decisions[-1] if story.decisions else None,
+        )
+        found.append(status)
+    return tuple(found)
 
 
 def _best(story: Story, recent: Recent | None) -> BestKnown | None:

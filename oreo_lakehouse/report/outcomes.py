@@ -26,6 +26,8 @@ def show_outcome(outcome: Outcome) -> None:
     written = outcome.version_after != outcome.version_before
     verb = (_DONE if written or outcome.decision == "stay" else _WOULD)[outcome.decision]
     layout = outcome.plan.layout.describe() if outcome.plan else (outcome.layout_id or "")
+    if outcome.shards:
+        layout = "layouts of their own, shard by shard"
     rows = [("decision", f"{verb} {layout if outcome.decision != 'stay' else ''}".strip()), ("why", outcome.reason)]
     if outcome.plan and outcome.dry_run:
         rows += _planned(outcome)
@@ -38,7 +40,9 @@ def show_outcome(outcome: Outcome) -> None:
     if outcome.alpha:
         rows.append(("a rewrite costs", outcome.alpha))
     rows.append(("queries", f"{outcome.queries_seen:,} new, {outcome.seconds:.1f} s"))
-    facts(f"{outcome.table} ({outcome.format})", rows)
+    facts(outcome.shard or f"{outcome.table} ({outcome.format})", rows)
+    for shard in outcome.shards:
+        show_outcome(shard)
 
 
 def _planned(outcome: Outcome) -> list[tuple[str, str]]:
@@ -91,7 +95,8 @@ def show_runs(runs: Sequence[TableRun]) -> None:
 
 
 def show_rollback(done: RolledBack) -> None:
-    undone = f"layout {done.layout_id}; rows appended since are kept"
+    where = f" of {done.shard}" if done.shard else ""
+    undone = f"layout {done.layout_id}{where}; rows appended since are kept"
     if done.returned_to:
         undone = f"left layout {done.layout_id} for {done.returned_to}; rows appended since are kept"
     facts(
@@ -106,14 +111,16 @@ def show_layouts(table: str, found: Sequence[KnownLayout]) -> None:
         facts(table, [("layouts", "none of ours yet: run oreo-maintain")])
         return
     grid = Grid(title=table, title_justify="left", title_style="bold")
-    for heading in ("layout", "version", "made", "state", "what it is"):
+    shards = any(one.shard for one in found)
+    for heading in (*(["shard"] if shards else []), "layout", "version", "made", "state", "what it is"):
         grid.add_column(heading, overflow="fold")
     for one in found:
         until = f" until {one.until:%Y-%m-%d %H:%M} UTC" if one.state == "returnable" and one.until else ""
         words = one.layout or one.layout_id
         why = words if one.state != "gone" else f"{words}. {one.reason}"
         made = f"{one.time:%Y-%m-%d %H:%M} UTC"
-        grid.add_row(Text(one.layout_id), str(one.version), made, Text(f"{one.state}{until}"), Text(why))
+        cells = [Text(one.layout_id), str(one.version), made, Text(f"{one.state}{until}"), Text(why)]
+        grid.add_row(*([Text(one.shard or "all"), *cells] if shards else cells))
     out.print(grid)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from oreo_lakehouse.report.console import facts, size, warn
 
 if TYPE_CHECKING:
-    from oreo_lakehouse.maintenance.status import TableStatus
+    from oreo_lakehouse.maintenance.status import ShardStatus, TableStatus
 
 
 def show_status(status: TableStatus) -> None:
@@ -29,7 +29,7 @@ def show_status(status: TableStatus) -> None:
         [
             ("version", str(status.version)),
             ("content", f"{status.rows:,} rows, {status.files:,} files, {size(status.bytes)}"),
-            ("layout", layout),
+            ("layout", layout if not status.shards else f"one a shard, {len(status.shards)} shards: see below"),
             *health_rows(status),
             ("last decision", last),
             ("queries", f"{status.queries_seen:,} decided about, {status.queries_waiting:,} waiting"),
@@ -37,6 +37,16 @@ def show_status(status: TableStatus) -> None:
             ("store", status.store),
         ],
     )
+    if status.shards:
+        facts("shards", [(one.shard, _shard(one)) for one in status.shards])
+
+
+def _shard(one: ShardStatus) -> str:
+    last = "nothing decided yet"
+    if one.last_decision:
+        last = f"{one.last_decision.facts.get('decision')} at {one.last_decision.time:%Y-%m-%d %H:%M} UTC"
+    layout = one.layout or one.layout_id or "as its writers left it"
+    return f"{one.rows:,} rows, {one.files:,} files, {size(one.bytes)}: {layout}; {one.queries_seen:,} queries, {last}"
 
 
 def health_rows(status: TableStatus) -> list[tuple[str, str]]:

@@ -16,16 +16,12 @@ if TYPE_CHECKING:
     from oreo_lakehouse.maintenance.account import Account, FixedLayout
     from oreo_lakehouse.maintenance.explaining import Explanation
     from oreo_lakehouse.maintenance.receipts import Receipt
+    from oreo_lakehouse.maintenance.shardledgers import ShardAccount, Total
 
 
 def show_explanation(table: str, found: Explanation) -> None:
     """A decision in words, then in numbers."""
-    out.print(
-        Text(f"{table}: decision {found.id[:SHOWN]}, {found.time:%Y-%m-%d %H:%M} UTC, ", style="bold")
-        + Text(found.decision, style="bold green" if found.decision != "stay" else "bold")
-    )
-    for sentence in found.sentences:
-        out.print(Text(f"  {sentence}"))
+    show_briefly(table, found)
     rows = [("queries", f"{found.queries:,} new"), ("version", str(found.version))]
     if found.phase is not None:
         rows.append(("phase", str(found.phase)))
@@ -42,6 +38,16 @@ def show_explanation(table: str, found: Explanation) -> None:
             "events, query by query",
             [(f"query {event.query:,}", f"{event.kind} {event.layout}: {event.reason}") for event in found.events],
         )
+
+
+def show_briefly(part: str, found: Explanation) -> None:
+    """A shard's decision in words alone."""
+    out.print(
+        Text(f"{part}: decision {found.id[:SHOWN]}, {found.time:%Y-%m-%d %H:%M} UTC, ", style="bold")
+        + Text(found.decision, style="bold green" if found.decision != "stay" else "bold")
+    )
+    for sentence in found.sentences:
+        out.print(Text(f"  {sentence}"))
 
 
 def _candidates(found: Explanation) -> Grid:
@@ -89,6 +95,40 @@ def show_ledger(table: str, account: Account, receipts: Sequence[Receipt]) -> No
     facts(f"ledger of {table}", rows)
     _timeline(account)
     _receipts(receipts)
+
+
+def show_shards(table: str, accounts: Sequence[ShardAccount], total: Total) -> None:
+    """The whole in scans of the table, then a line a shard in scans of the shard."""
+    if not accounts:
+        facts(f"ledger of {table}", [("nothing yet", "no run has decided about a query; run oreo-maintain")])
+        return
+    words = (
+        f"{total.spent:,.1f} = {total.queries:,.1f} for queries + {total.rewrite:,.1f} for {total.rewrites:,} rewrites"
+    )
+    facts(
+        f"ledger of {table}, all shards",
+        [
+            ("spent", f"{words}, in full scans of the table"),
+            ("never", f"{total.never:,.1f}, had the layouts never been changed"),
+            ("saved", f"{total.saved:,.1f} against never"),
+        ],
+    )
+    grid = _grid("shard", "of the rows", "queries", "spent", "never", "saved", "rewrites", "bound", "layout now")
+    for one in accounts:
+        bound = one.account.bound
+        grid.add_row(
+            Text(one.label),
+            _share(one.share),
+            f"{one.account.queries:,}",
+            _number(one.account.spent),
+            _number(one.account.never_cost),
+            _number(one.account.saved),
+            f"{one.account.rewrites:,}",
+            "" if bound is None else f"{bound.paid:,.1f} of {bound.limit:,.1f}",
+            Text(one.account.timeline[-1].layout),
+        )
+    out.print(grid)
+    out.print(Text("  in scans of the shard; --shard shows one with its receipts", style="dim"))
 
 
 def _saved(account: Account) -> str:

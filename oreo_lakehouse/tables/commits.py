@@ -44,10 +44,13 @@ class LayoutCommit:
     run_id: str
     time: datetime
     action: str
-    """`layout` rewrote every file, `fold` some of them; `rollback` undid one commit, `return` all after another."""
+    """`layout` rewrote every file of the table or shard, `fold` some of them; `rollback` undid one commit, `return` all
+    after another."""
     base_version: int
     layout_run_id: str = ""
     """Of a rollback: the run id of the commit that it undid. Of a return: that of the commit that it went back to."""
+    shard: str = ""
+    """The shard whose files it changed: some partitions of the table; "" for the table as a whole."""
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from oreo_lakehouse.predicates.values import Kind
 from oreo_lakehouse.tables.commits import (
-    FOLD,
     LAYOUT,
     CommitResult,
     Committed,
@@ -30,7 +30,7 @@ from oreo_lakehouse.tables.commits import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from oreo_lakehouse.layouts.blocks import Blocks
     from oreo_lakehouse.layouts.layout import Layout
@@ -86,11 +86,10 @@ class RewritePlan:
     only: tuple[str, ...] | None = None
     """The files to rewrite, by their names in `Blocks.names`; None for all of them."""
     warnings: tuple[str, ...] = ()
-
-    @property
-    def action(self) -> str:
-        """What the commit will be called: see `LayoutCommit.action`."""
-        return LAYOUT if self.only is None else FOLD
+    action: str = LAYOUT
+    """What the commit will be called: see `LayoutCommit.action`."""
+    shard: str = ""
+    """The shard that the files belong to; see `LayoutCommit.shard`."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +116,8 @@ class Staged:
     bid_column: str = ""
     """As in the plan: the one column that a rewrite may change."""
     action: str = LAYOUT
+    """As in the plan."""
+    shard: str = ""
     """As in the plan."""
     added: tuple[dict[str, Any], ...] = ()
     """The format's own description of the new files, as JSON values."""
@@ -150,8 +151,21 @@ class Table(ABC):
         """The files' statistics as block metadata, deletes applied to `rows` where they are known."""
 
     @abstractmethod
-    def sample(self, rows: int, seed: int, columns: Sequence[str] | None = None) -> pa.Table:
-        """About `rows` rows drawn by Spark, uniformly and repeatably for one version and seed."""
+    def sample(
+        self, rows: int, seed: int, columns: Sequence[str] | None = None, only: Collection[str] | None = None
+    ) -> pa.Table:
+        """About `rows` rows drawn by Spark, uniformly and repeatably for one version and seed.
+
+        Args:
+            rows: how many.
+            seed: of the draw.
+            columns: which ones; all by default.
+            only: the files to draw from, by their names in `Blocks.names`; None for all of them.
+        """
+
+    @abstractmethod
+    def reading(self, only: Collection[str]) -> AbstractContextManager[DataFrame]:
+        """The rows of these files and no others, for as long as the block lasts."""
 
     @abstractmethod
     def plan(self, layout: Layout, bid_column: str, only: Collection[str] | None = None) -> RewritePlan:

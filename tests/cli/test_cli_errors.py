@@ -12,8 +12,11 @@ from oreo_lakehouse.cli.maintain import app as maintain_app
 from oreo_lakehouse.errors import (
     ConflictError,
     ExitCode,
+    HistoryError,
     OreoError,
     RollbackError,
+    StoreError,
+    TableError,
     TableNotFoundError,
     UnknownOutcomeError,
 )
@@ -60,9 +63,26 @@ def test_a_broken_log_is_counted_with_its_lines_and_the_rest_imported(shop: Any)
     assert "line 1" in done.stdout + done.stderr
 
 
+def test_a_log_of_another_table_is_told_and_leaves_no_history(shop: Any) -> None:
+    file = shop.log(count=10)
+    file.write_text(file.read_text().replace(shop.name, f"{shop.name}_of_yesterday"))
+    done = shop.oreo("history", "import", shop.name, str(file))
+    assert done.exit_code == 2
+    assert f"none of the 10 statements reads {shop.name}: 10 are about other tables" in " ".join(done.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(OreoError, 2), (TableNotFoundError, 2), (RollbackError, 2), (ConflictError, 1), (UnknownOutcomeError, 3)],
+    [
+        (OreoError, 2),
+        (TableNotFoundError, 2),
+        (TableError, 2),  # disk full, read-only storage, no permission: tests/tables/test_table_faults.py makes them
+        (StoreError, 2),
+        (HistoryError, 2),
+        (RollbackError, 2),
+        (ConflictError, 1),
+        (UnknownOutcomeError, 3),
+    ],
 )
 def test_exit_codes_mean_what_the_help_says(error: type[OreoError], code: int) -> None:
     assert error.exit_code == code

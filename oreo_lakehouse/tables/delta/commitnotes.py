@@ -8,7 +8,12 @@ from datetime import datetime
 from oreo_lakehouse.tables.commits import LayoutCommit
 
 LAYOUT, RUN, ACTION, BASE = "oreo.layout-id", "oreo.run-id", "oreo.action", "oreo.base-version"
-UNDONE_RUN = "oreo.layout-run-id"
+UNDONE_RUN, SHARD = "oreo.layout-run-id", "oreo.shard"
+
+
+def of_shard(shard: str) -> dict[str, str]:
+    """What a commit says of the shard that it belongs to: nothing if it is the whole table."""
+    return {SHARD: shard} if shard else {}
 
 
 def layout_commit(version: int, time: datetime, note: Mapping[str, str]) -> LayoutCommit:
@@ -21,4 +26,5 @@ def layout_commit(version: int, time: datetime, note: Mapping[str, str]) -> Layo
         action=note.get(ACTION, "layout"),
         base_version=int(note[BASE]),
         layout_run_id=note.get(UNDONE_RUN, ""),
+        shard=note.get(SHARD, ""),
     )

@@ -14,7 +14,7 @@ from oreo_lakehouse.errors import TableError
 from oreo_lakehouse.jvm import error_class, error_reason, root_reason
 from oreo_lakehouse.tables.contract import CommitResult, Committed, Conflicted, Staged, Unknown
 from oreo_lakehouse.tables.delta.actions import actions
-from oreo_lakehouse.tables.delta.commitnotes import ACTION, BASE, LAYOUT, RUN
+from oreo_lakehouse.tables.delta.commitnotes import ACTION, BASE, LAYOUT, RUN, of_shard
 from oreo_lakehouse.tables.delta.features import refuse_unsupported
 from oreo_lakehouse.tables.delta.log import Log, configuration, partition_columns, schema_of
 from oreo_lakehouse.tables.delta.staging import added_files
@@ -34,6 +34,7 @@ def commit(log: Log, staged: Staged, note: Mapping[str, str]) -> CommitResult:
         BASE: str(staged.base_version),
         "oreo.rows": str(staged.certificate.rows),
         "oreo.checksum": staged.certificate.checksum,
+        **of_shard(staged.shard),
     }
     added = added_files(log, staged)
     keys = "\n".join(str(item["key"]) for item in staged.removed)

@@ -91,6 +91,7 @@ def to_blocks(files: pa.Table, schema: StructType, partitions: Collection[str]) 
 
 def blocks_of(files: pa.Table, fields: Iterable[FileColumn], partitions: Collection[str]) -> Blocks:
     """The same, for columns that nobody needs Spark to describe."""
+    fields = tuple(fields)
     sizes = files["size"].to_numpy().astype(np.int64)
     deleted = files["deleted"].to_numpy().astype(np.int64)
     rows = _rows(files["records"], sizes, deleted)
@@ -107,7 +108,17 @@ def blocks_of(files: pa.Table, fields: Iterable[FileColumn], partitions: Collect
             stats = _bounded(kind, low, high, nulls, deleted, trusted)
         if stats is not None:
             columns[name] = stats
-    return Blocks(rows, columns, sizes, names=names)
+    return Blocks(rows, columns, sizes, names=names, partitions=_partition_texts(files, fields, partitions))
+
+
+def _partition_texts(files: pa.Table, fields: Iterable[FileColumn], partitions: Collection[str]) -> tuple[str, ...]:
+    """Each file's partition. Columns whose text depends on who reads it tell nothing of the partition."""
+    parts: list[list[str]] = []
+    for name, _, kind in fields:
+        values = _child(files, "partition", name) if name in partitions else None
+        if values is not None and kind not in (Kind.OTHER, Kind.TIMESTAMP, Kind.BINARY):
+            parts.append([f"{name}={'null' if value is None else value}" for value in values.to_pylist()])
+    return tuple("/".join(part) for part in zip(*parts, strict=True))
 
 
 def _rows(records: pa.ChunkedArray, sizes: Ints, deleted: Ints) -> Ints:

@@ -87,6 +87,7 @@ def stage(log: Log, plan: RewritePlan, run_id: str) -> Staged:
         replaced_files=int(files.size()),
         bid_column=plan.bid_column,
         action=plan.action,
+        shard=plan.shard,
         added=tuple(added),
         removed=tuple({"key": key} for key in str(java.keys(files)).split("\n") if key),
     )

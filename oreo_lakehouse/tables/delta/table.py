@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql import functions as sf
@@ -11,6 +11,7 @@ from pyspark.sql import functions as sf
 from oreo_lakehouse.errors import ConflictError, TableError
 from oreo_lakehouse.jvm import error_reason
 from oreo_lakehouse.tables.certificate import quoted
+from oreo_lakehouse.tables.commits import FOLD, LAYOUT
 from oreo_lakehouse.tables.contract import (
     CommitResult,
     ForeignRewrite,
@@ -31,7 +32,7 @@ from oreo_lakehouse.tables.delta.statistics import read_blocks
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from oreo_lakehouse.layouts.blocks import Blocks
     from oreo_lakehouse.layouts.layout import Layout
@@ -78,9 +79,11 @@ class DeltaTable(Table):
     def blocks(self, version: int | None = None) -> Blocks:
         return read_blocks(self._log, self._log.snapshot(version))
 
-    def sample(self, rows: int, seed: int, columns: Sequence[str] | None = None) -> pa.Table:
+    def sample(
+        self, rows: int, seed: int, columns: Sequence[str] | None = None, only: Collection[str] | None = None
+    ) -> pa.Table:
         snapshot = self._log.snapshot()
-        files = self._log.files(snapshot)
+        _, files = self._chosen(self._log.files(snapshot), only)
         total = self._rows(files)
         names = list(columns) if columns is not None else schema_of(snapshot).names
         with self._log.session(_SPLITS) as session:
@@ -90,6 +93,13 @@ class DeltaTable(Table):
                 return (drawn.sample(rows / total, seed) if rows < total else drawn).toArrow()
             except Exception as error:
                 raise TableError(f"cannot read rows of {self.identity.name}: {error_reason(error)}") from error
+
+    @contextmanager
+    def reading(self, only: Collection[str]) -> Generator[DataFrame]:
+        snapshot = self._log.snapshot()
+        _, files = self._chosen(self._log.files(snapshot), only)
+        with self._log.session() as session:
+            yield self._log.read(session, snapshot, files)
 
     def plan(self, layout: Layout, bid_column: str, only: Collection[str] | None = None) -> RewritePlan:
         snapshot = self._log.snapshot()
@@ -120,6 +130,7 @@ class DeltaTable(Table):
             table_bytes=int(total_bytes),
             partition_columns=partition_columns(snapshot),
             only=chosen,
+            action=LAYOUT if chosen is None else FOLD,
             warnings=features.warnings(
                 snapshot, listed, bid_column if adds else "", self._log.operations() if adds else {}
             ),

@@ -23,7 +23,7 @@ from oreo_lakehouse.tables.commits import (
     forward,
 )
 from oreo_lakehouse.tables.delta.actions import actions, past
-from oreo_lakehouse.tables.delta.commitnotes import ACTION, BASE, LAYOUT, RUN, UNDONE_RUN
+from oreo_lakehouse.tables.delta.commitnotes import ACTION, BASE, LAYOUT, RUN, UNDONE_RUN, of_shard
 from oreo_lakehouse.tables.delta.committing import attempt
 from oreo_lakehouse.tables.delta.log import Log, configuration
 
@@ -107,7 +107,7 @@ def _way_back(log: Log, commit: LayoutCommit) -> _Swap:
 
 
 def _committed(log: Log, swap: _Swap, commit: LayoutCommit, run_id: str, note: dict[str, str]) -> CommitResult:
-    message = {LAYOUT: commit.layout_id, RUN: run_id, BASE: str(swap.now.version())}
+    message = {LAYOUT: commit.layout_id, RUN: run_id, BASE: str(swap.now.version()), **of_shard(commit.shard)}
     return attempt(log, swap.now, swap.leaving, swap.coming, message | note)
 
 

@@ -38,6 +38,7 @@ def layout_summary(staged: Staged, note: dict[str, str]) -> dict[str, str]:
         "oreo.base-version": str(staged.base_version),
         "oreo.rows": str(staged.certificate.rows),
         "oreo.checksum": staged.certificate.checksum,
+        **_of_shard(staged.shard),
     }
     return {_PREFIX + key.removeprefix(_PREFIX): value for key, value in note.items()} | ours
 
@@ -50,6 +51,7 @@ def rollback_summary(commit: LayoutCommit, run_id: str) -> dict[str, str]:
         "oreo.run-id": run_id,
         "oreo.base-version": str(commit.version),
         "oreo.layout-run-id": commit.run_id,
+        **_of_shard(commit.shard),
     }
 
 
@@ -62,6 +64,10 @@ def return_summary(target: LayoutCommit, run_id: str, base_version: int) -> dict
         "oreo.base-version": str(base_version),
         "oreo.layout-run-id": target.run_id,
     }
+
+
+def _of_shard(shard: str) -> dict[str, str]:
+    return {"oreo.shard": shard} if shard else {}
 
 
 def find_run(engine: Engine, table: Any, run_id: str) -> int | None:
@@ -86,6 +92,7 @@ def commits_among(snapshots: list[Snapshot]) -> list[LayoutCommit]:
             action=snapshot.summary.get("oreo.action", LAYOUT),
             base_version=int(snapshot.summary.get("oreo.base-version", "-1")),
             layout_run_id=snapshot.summary.get("oreo.layout-run-id", ""),
+            shard=snapshot.summary.get("oreo.shard", ""),
         )
         for snapshot in reversed(snapshots)
         if snapshot.main and {"oreo.layout-id", "oreo.run-id"} <= snapshot.summary.keys()

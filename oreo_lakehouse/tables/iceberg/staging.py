@@ -124,6 +124,7 @@ def write_staged(engine: Engine, table: Any, plan: RewritePlan, run_id: str) -> 
         replaced_files=sum("positions" in entry for entry in removed),
         bid_column=plan.bid_column,
         action=plan.action,
+        shard=plan.shard,
         added=tuple(added),
         removed=tuple(removed),
     )

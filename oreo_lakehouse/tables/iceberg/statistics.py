@@ -13,6 +13,7 @@ import numpy as np
 from oreo_lakehouse.layouts.blocks import Blocks, ColumnStats
 from oreo_lakehouse.predicates.values import Kind, Value
 from oreo_lakehouse.tables.iceberg.manifests import ManifestEntry
+from oreo_lakehouse.tables.iceberg.partitions import partition_texts
 from oreo_lakehouse.tables.iceberg.schema import IcebergColumn, columns_of
 
 _DATA = 0
@@ -45,6 +46,7 @@ def blocks_of(metadata: Mapping[str, Any], entries: Iterable[ManifestEntry]) -> 
         columns=columns,
         sizes=np.array([file.bytes for file in files], dtype=np.int64),
         names=tuple(file.path for file in files),
+        partitions=partition_texts(metadata, files),
     )
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
-
-from pyspark.sql import functions as sf
 
 from oreo_lakehouse.errors import ConflictError, TableError, UnsupportedTableError
 from oreo_lakehouse.jvm import java_session
-from oreo_lakehouse.tables.certificate import quoted
+from oreo_lakehouse.tables.commits import FOLD, LAYOUT
 from oreo_lakehouse.tables.contract import (
     CommitResult,
     Committed,
@@ -39,23 +37,27 @@ from oreo_lakehouse.tables.iceberg.history import (
 )
 from oreo_lakehouse.tables.iceberg.manifests import is_local, read_entries, read_local, read_metadata
 from oreo_lakehouse.tables.iceberg.retention import release_base, retain_base, retained_runs
+from oreo_lakehouse.tables.iceberg.sampling import draw, engine_tasks
 from oreo_lakehouse.tables.iceberg.schema import columns_of
-from oreo_lakehouse.tables.iceberg.staging import add_bid_column, read_back, sweep, write_staged
+from oreo_lakehouse.tables.iceberg.staging import (
+    add_bid_column,
+    read_back,
+    read_group,
+    staged_tasks,
+    sweep,
+    write_staged,
+)
 from oreo_lakehouse.tables.iceberg.statistics import blocks_of
 from oreo_lakehouse.tables.iceberg.undoing import inverse_of, returnable, way_back
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from oreo_lakehouse.layouts.blocks import Blocks
     from oreo_lakehouse.layouts.layout import Layout
     from oreo_lakehouse.predicates.values import Kind
     from oreo_lakehouse.tables.filefacts import Verified
-
-_KEY = "__oreo_sample_key"
-_MARGIN = 1.2
-"""How many more rows a sample draws than asked for, so that it rarely has too few."""
 
 
 class IcebergTable(Table):
@@ -108,20 +110,26 @@ class IcebergTable(Table):
                 raise TableError(f"{self.identity.name} has no snapshot {wanted}: it has expired, or never was there.")
             return blocks_of(metadata, read_entries(snapshot, read))
 
-    def sample(self, rows: int, seed: int, columns: Sequence[str] | None = None) -> pa.Table:
-        # A hash of a row's place decides, not Spark's own sampling, which depends on the order of tasks.
+    def sample(
+        self, rows: int, seed: int, columns: Sequence[str] | None = None, only: Collection[str] | None = None
+    ) -> pa.Table:
         self._load()
-        table = self.spark.table(self.identity.name)
-        total = max(1, self.blocks().total_rows)
-        wanted = [sf.col(quoted(name)) for name in (table.columns if columns is None else columns)]
-        key = sf.xxhash64(sf.lit(seed), sf.col("_file"), sf.col("_pos"))
-        share = min(1.0, (_MARGIN * rows + 100) / total)
-        drawn = table.select(*wanted, key.alias(_KEY))
-        if share < 1:
-            drawn = drawn.where(sf.col(_KEY) < sf.lit(int((share - 0.5) * 2**64)))
         with explained("sample", self.identity.name):
-            found = drawn.toArrow()
-        return found.sort_by(_KEY).drop_columns([_KEY]).slice(0, rows)
+            if only is None:
+                frame, total = self.spark.table(self.identity.name), self.blocks().total_rows
+                return draw(frame, rows, total, seed, columns or frame.columns)
+            table = self._load()
+            tasks = engine_tasks(self._engine, table, only)
+            total = json.loads(self._engine.files.totals(tasks))[0]
+            with staged_tasks(self._engine, table, tasks) as group:
+                frame = read_group(self._engine, group)
+                return draw(frame, rows, total, seed, columns or list(self.schema()))
+
+    @contextmanager
+    def reading(self, only: Collection[str]) -> Generator[DataFrame]:
+        table = self._load()
+        with staged_tasks(self._engine, table, engine_tasks(self._engine, table, only)) as group:
+            yield read_group(self._engine, group)
 
     def plan(self, layout: Layout, bid_column: str, only: Collection[str] | None = None) -> RewritePlan:
         engine, table, name = self._engine, self._load(), self.identity.name
@@ -152,6 +160,7 @@ class IcebergTable(Table):
             table_bytes=table_bytes,
             partition_columns=partition_columns(engine, table),
             only=None if chosen and count == everything else chosen,
+            action=LAYOUT if chosen is None or (chosen and count == everything) else FOLD,
             warnings=warnings_of(engine, name, table, layout.columns),
         )
 
