@@ -7,18 +7,19 @@ standard errors is a drift, and queries to come are drawn by moving recent ones 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from oreo_lakehouse.predicates.shape import Shape
+from oreo_lakehouse.predicates.shape import Place, Shape
 from oreo_lakehouse.predicates.values import Array, Kind
 from oreo_lakehouse.predicates.workload import Workload
 from oreo_lakehouse.reorganizer.augment import slot_families
 
 _ERRORS = 6.0
-_LEAST_OF_A_SHAPE = 10
+_LEAST_OF_A_SHAPE = 4
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ)
 
 
@@ -35,6 +36,7 @@ class Drift:
 def find_drift(window: Workload) -> Drift:
     """The drifts of a stretch of the stream."""
     slopes: dict[Shape, dict[int, float]] = {}
+    of_place: dict[Place, float] = {}
     for group in window.groups:
         if len(group.queries) < _LEAST_OF_A_SHAPE:
             continue
@@ -44,8 +46,15 @@ def find_drift(window: Workload) -> Drift:
             if ranged and place[1] in _NUMBERS:
                 # The bound with the least noise tells how fast the whole range moves: "until now" is exact.
                 slope, significance = max((_slope(time, values[n].astype(np.float64)) for n in numbers), key=_certainty)
-                if significance > _ERRORS:
+                if significance > _ERRORS * math.exp(10 / (len(time) - 2)):
                     slopes.setdefault(group.shape, {}).update(dict.fromkeys(numbers, slope))
+                    of_place[place] = slope
+    # Too few queries of a shape say nothing: what slides elsewhere slides in them.
+    for group in window.groups if of_place else ():
+        if len(group.queries) < _LEAST_OF_A_SHAPE:
+            for place, ranged, numbers in slot_families(group.shape):
+                if ranged and place in of_place:
+                    slopes.setdefault(group.shape, {}).update(dict.fromkeys(numbers, of_place[place]))
     return Drift(slopes)
 
 

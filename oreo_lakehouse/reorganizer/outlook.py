@@ -10,6 +10,7 @@ import numpy as np
 from oreo_lakehouse.layouts.generators import generate
 from oreo_lakehouse.layouts.layout import Layout
 from oreo_lakehouse.predicates.workload import Workload
+from oreo_lakehouse.reorganizer.augment import augmented
 from oreo_lakehouse.reorganizer.drift import Drift, find_drift, project
 from oreo_lakehouse.reorganizer.randomness import new_generator
 from oreo_lakehouse.reorganizer.states import StateSpace
@@ -23,6 +24,7 @@ _FROM = 300
 _AVERAGE_OF = 4
 _AHEAD = 10_000.0
 """How far ahead costs are projected and candidates built for."""
+_BUILT_FOR = (10_000.0, 20_000.0)
 _LEAST_LIFE = 2500.0
 _PROJECTED = 100
 _CANDIDATES_EVERY = 800
@@ -47,8 +49,8 @@ class Outlook:
 
     def observe(
         self, space: StateSpace, query: int, since: int, generators: Sequence[str], blocks: int
-    ) -> Iterator[Layout]:
-        """Look again if it is time; candidates for the queries to come."""
+    ) -> Iterator[tuple[Layout, Workload]]:
+        """Look again if it is time; candidates, and the queries to come that they were made for."""
         self._seen += 1
         if since not in _EARLY and (since <= 0 or since % _EVERY):
             return
@@ -59,9 +61,13 @@ class Outlook:
         self._drifting = True
         self._update(space, window, drift, [*self._means])
         if since in _EARLY or since % _CANDIDATES_EVERY == 0:
-            workload = project(window.take(slice(-_FROM, None)), drift, _AHEAD, _BUILT_FROM, self._random())
-            for name in generators:
-                yield generate(name, space.sample, workload, blocks, space.mode)
+            random = self._random()
+            latest = window.take(slice(-_FROM, None))
+            more = augmented(latest, space.sample, _FROM - len(latest), random, move=False)
+            for horizon in _BUILT_FOR:
+                workload = project(Workload.concat([more, latest]), drift, horizon, _BUILT_FROM, random)
+                for name in generators:
+                    yield generate(name, space.sample, workload, blocks, space.mode), workload
 
     def means(self, space: StateSpace, query: int, since: int, states: Sequence[str]) -> np.ndarray:
         """Each state's mean service cost on queries to come."""
