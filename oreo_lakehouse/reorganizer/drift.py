@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.predicates.shape import Place, Shape
 from oreo_lakehouse.predicates.values import Array, Kind
 from oreo_lakehouse.predicates.workload import Workload
@@ -56,6 +57,23 @@ def find_drift(window: Workload) -> Drift:
                 if ranged and place in of_place:
                     slopes.setdefault(group.shape, {}).update(dict.fromkeys(numbers, of_place[place]))
     return Drift(slopes)
+
+
+def room(window: Workload, drift: Drift, sample: Sample) -> float:
+    """In how many queries sliding ranges will have reached the end of their column's values.
+
+    What is asked for after that is not in the table yet.
+    """
+    ends: list[float] = [0.0]
+    for group in window.groups:
+        for place, _, numbers in slot_families(group.shape):
+            slope = drift.slopes.get(group.shape, {}).get(numbers[0], 0.0)
+            column = sample.rows.column(place[0])
+            if slope and column is not None and column.kind is place[1] and len(column.values):
+                end = float(column.values[-1 if slope > 0 else 0])
+                values = window.values(group)
+                ends.append(min((end - float(values[number][-1])) / slope for number in numbers))
+    return max(ends)
 
 
 def project(window: Workload, drift: Drift, horizon: float, count: int, random: np.random.Generator) -> Workload:

@@ -33,6 +33,8 @@ _MEAN_OVER = 50
 _LONGEST = 1000.0
 _REGRET = 0.05
 _LATER = 0.75
+_DRIFTING = 2.0
+"""How often a move must pay for itself while literals slide: a later one does as well, and its layout reaches further."""
 _LOOK_BACK = 400
 """Queries that a new state is compared on for its regret."""
 _KEPT = 640
@@ -183,7 +185,7 @@ class PlannerStrategy:
         worth = rest * means + later
         here, best = states.index(self._current), int(np.argmin(worth))
         gain = float(worth[here] - worth[best])
-        if gain < self.alpha:
+        if gain < (_DRIFTING if self.outlook and self._current != INITIAL else 1.0) * self.alpha:
             return stay
         regret = self._regret.get(states[best], 0.0)
         if self.outlook:
