@@ -34,7 +34,7 @@ _LONGEST = 1000.0
 _REGRET = 0.05
 _LATER = 0.75
 _DRIFTING = 2.0
-"""How often a move must pay for itself while literals slide: a later one does as well, and its layout reaches further."""
+"""How often a move must pay for itself while literals slide: a later one does as well, and reaches further."""
 _LOOK_BACK = 400
 """Queries that a new state is compared on for its regret."""
 _KEPT = 640
