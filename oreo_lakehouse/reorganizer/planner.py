@@ -33,7 +33,7 @@ _MEAN_OVER = 50
 _LONGEST = 1000.0
 _REGRET = 0.05
 _LATER = 0.75
-_DRIFTING = 2.0
+_DRIFTING = 1.5
 """How often a move must pay for itself while literals slide: a later one does as well, and reaches further."""
 _LOOK_BACK = 400
 """Queries that a new state is compared on for its regret."""
