@@ -55,7 +55,8 @@ def backtest(
         progress("reading the rows", None)
         data = _rows(rows)
         progress("reading the queries", None)
-        statements = list(read_statements(queries, rejected=lambda _line, _reason: None))
+        lost: list[str] = []
+        statements = list(read_statements(queries, rejected=lambda line, why: lost.append(f"line {line}: {why}")))
         found = _predicates(statements, data, table or _commonest(statements, dialect), dialect)
         result = run(
             data,
@@ -69,6 +70,8 @@ def backtest(
             unparsed=len(found.faults),
             progress=lambda name, share: progress(f"replaying {name}", share),
         )
+    if lost:
+        console.warn(f"{len(lost):,} lines of the log hold no statement and were left out (first: {lost[0]})")
     if plot_file is not None:
         plot.write_costs(plot_file, {name: outcome.cumulative() for name, outcome in result.outcomes.items()})
     if as_json:

@@ -52,19 +52,28 @@ class Junction:
 Shape: TypeAlias = Constant | Test | Member | IsNull | CompareColumns | Junction
 
 
-def shape_columns(shape: Shape) -> frozenset[str]:
-    """The columns that the shape speaks of."""
+def signature(shape: Shape) -> frozenset[str]:
+    """Which columns the shape speaks of, and how: from below, from above, or by value.
+
+    >>> sorted(signature(Junction(True, (Test(Op.GE, ("day", Kind.DATE)), Test(Op.EQ, ("shop", Kind.STRING))))))
+    ['day >', 'shop =']
+    """
     match shape:
-        case Test(_, place) | Member(place):
-            return frozenset((place[0],))
+        case Test(op, place):
+            return frozenset((f"{place[0]} {_SIDES.get(op, '=')}",))
+        case Member(place):
+            return frozenset((f"{place[0]} =",))
         case Junction(_, children):
-            return frozenset[str]().union(*map(shape_columns, children))
+            return frozenset[str]().union(*map(signature, children))
         case IsNull(column):
-            return frozenset((column,))
+            return frozenset((f"{column} null",))
         case CompareColumns(left, _, right):
-            return frozenset((left, right))
+            return frozenset((f"{left} {right}",))
         case Constant():
             return frozenset()
+
+
+_SIDES = {Op.LT: "<", Op.LE: "<", Op.GT: ">", Op.GE: ">"}
 
 
 def comparisons(shape: Shape) -> frozenset[CompareColumns]:

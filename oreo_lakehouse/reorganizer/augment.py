@@ -24,7 +24,12 @@ _RANGES = (Op.LT, Op.LE, Op.GE, Op.GT)
 
 
 def augmented(
-    workload: Workload, sample: Sample, count: int, random: np.random.Generator, spread: bool = False
+    workload: Workload,
+    sample: Sample,
+    count: int,
+    random: np.random.Generator,
+    spread: bool = False,
+    move: bool = True,
 ) -> Workload:
     """`count` queries like those of the workload.
 
@@ -34,6 +39,7 @@ def augmented(
         count: how many to make.
         random: draws them.
         spread: draw ranges from the whole column instead of the region seen.
+        move: whether ranges are redrawn at all.
     """
     if not len(workload) or count <= 0:
         return workload.take(np.zeros(0, np.intp))
@@ -47,7 +53,7 @@ def augmented(
         values = [slot[chosen] for slot in slots]
         for place, ranged, numbers in slot_families(group.shape):
             column = sample.rows.column(place[0])
-            if column is None or column.kind is not place[1] or len(column.values) < 2:
+            if column is None or column.kind is not place[1] or len(column.values) < 2 or (ranged and not move):
                 continue
             seen = [slots[number] for number in numbers]
             redraw = random.random(wanted) < _unseen(seen[0])

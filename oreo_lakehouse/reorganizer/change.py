@@ -1,7 +1,8 @@
 """Notices that the workload has changed: most of the latest queries are of a kind that was rare before.
 
-A query's kind is its signature, the set of columns in its predicate. Comparing whole distributions instead raises
-thousands of false alarms on a stationary mix of templates.
+A query's kind is its signature: the columns in its predicate, and whether they are bounded from below, from above or
+compared by value. Comparing whole distributions instead raises thousands of false alarms on a stationary mix of
+templates.
 """
 
 from __future__ import annotations

@@ -7,18 +7,20 @@ standard errors is a drift, and queries to come are drawn by moving recent ones 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from oreo_lakehouse.predicates.shape import Shape
+from oreo_lakehouse.layouts.sample import Sample
+from oreo_lakehouse.predicates.shape import Place, Shape
 from oreo_lakehouse.predicates.values import Array, Kind
 from oreo_lakehouse.predicates.workload import Workload
 from oreo_lakehouse.reorganizer.augment import slot_families
 
 _ERRORS = 6.0
-_LEAST_OF_A_SHAPE = 10
+_LEAST_OF_A_SHAPE = 4
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ)
 
 
@@ -35,6 +37,7 @@ class Drift:
 def find_drift(window: Workload) -> Drift:
     """The drifts of a stretch of the stream."""
     slopes: dict[Shape, dict[int, float]] = {}
+    of_place: dict[Place, float] = {}
     for group in window.groups:
         if len(group.queries) < _LEAST_OF_A_SHAPE:
             continue
@@ -44,9 +47,33 @@ def find_drift(window: Workload) -> Drift:
             if ranged and place[1] in _NUMBERS:
                 # The bound with the least noise tells how fast the whole range moves: "until now" is exact.
                 slope, significance = max((_slope(time, values[n].astype(np.float64)) for n in numbers), key=_certainty)
-                if significance > _ERRORS:
+                if significance > _ERRORS * math.exp(10 / (len(time) - 2)):
                     slopes.setdefault(group.shape, {}).update(dict.fromkeys(numbers, slope))
+                    of_place[place] = slope
+    # Too few queries of a shape say nothing: what slides elsewhere slides in them.
+    for group in window.groups if of_place else ():
+        if len(group.queries) < _LEAST_OF_A_SHAPE:
+            for place, ranged, numbers in slot_families(group.shape):
+                if ranged and place in of_place:
+                    slopes.setdefault(group.shape, {}).update(dict.fromkeys(numbers, of_place[place]))
     return Drift(slopes)
+
+
+def room(window: Workload, drift: Drift, sample: Sample) -> float:
+    """In how many queries sliding ranges will have reached the end of their column's values.
+
+    What is asked for after that is not in the table yet.
+    """
+    ends: list[float] = [0.0]
+    for group in window.groups:
+        for place, _, numbers in slot_families(group.shape):
+            slope = drift.slopes.get(group.shape, {}).get(numbers[0], 0.0)
+            column = sample.rows.column(place[0])
+            if slope and column is not None and column.kind is place[1] and len(column.values):
+                end = float(column.values[-1 if slope > 0 else 0])
+                values = window.values(group)
+                ends.append(min((end - float(values[number][-1])) / slope for number in numbers))
+    return max(ends)
 
 
 def project(window: Workload, drift: Drift, horizon: float, count: int, random: np.random.Generator) -> Workload:

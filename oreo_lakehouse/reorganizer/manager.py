@@ -2,8 +2,9 @@
 
 Candidates are made every `window` queries from the last `window` ones (`SW`), from a time-biased sample of all of them
 (`RS`), or from both. A candidate becomes a state if its cost vector on the sample is more than epsilon away, by
-normalised L1 distance, from every state's (Algorithm 5, admit_state). Over the cap, the state whose loss raises the
-sample's least cost the least is evicted; the current state never is.
+normalised L1 distance, from every state's (Algorithm 5, admit_state). The sample changes, so two states may become
+alike: before new candidates are judged, the later one of such a pair is pruned (the end of section V). Over the cap,
+the state whose loss raises the sample's least cost the least is evicted. The current state never leaves.
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ class LayoutManager:
 
     def changes(self, space: StateSpace, states: list[str], current: str) -> Iterator[Change]:
         """New candidates, judged one by one; `states` must already reflect each change when the next is asked for."""
+        for state, distance in self._alike(space, list(states), current):
+            yield Change(evict=state, reason=f"its costs differ by only {distance:.3f} from another state's by now")
         for layout in self._candidates(space):
             if layout.blocks < 2 or layout.id in states:
                 continue
@@ -97,6 +100,18 @@ class LayoutManager:
             workload = space.stream.take(queries)
             for name in self.generators:
                 yield generate(name, space.sample, workload, self.blocks, space.mode)
+
+    def _alike(self, space: StateSpace, states: list[str], current: str) -> Iterator[tuple[str, float]]:
+        """States that an earlier one, or the current one, is as good as, with their distance to it."""
+        costs = space.matrix(states, self.reservoir.items)
+        kept = [states.index(current)]
+        for number, state in enumerate(states):
+            if state != current:
+                distance = float(np.abs(costs[kept] - costs[number]).mean(axis=1).min())
+                if distance > self.epsilon:
+                    kept.append(number)
+                else:
+                    yield state, distance
 
     def _distance(self, space: StateSpace, states: list[str], candidate: CostSource) -> float:
         """Algorithm 5: the distance to the nearest state."""

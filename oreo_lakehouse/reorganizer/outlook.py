@@ -10,7 +10,8 @@ import numpy as np
 from oreo_lakehouse.layouts.generators import generate
 from oreo_lakehouse.layouts.layout import Layout
 from oreo_lakehouse.predicates.workload import Workload
-from oreo_lakehouse.reorganizer.drift import Drift, find_drift, project
+from oreo_lakehouse.reorganizer.augment import augmented
+from oreo_lakehouse.reorganizer.drift import Drift, find_drift, project, room
 from oreo_lakehouse.reorganizer.randomness import new_generator
 from oreo_lakehouse.reorganizer.states import StateSpace
 
@@ -23,6 +24,7 @@ _FROM = 300
 _AVERAGE_OF = 4
 _AHEAD = 10_000.0
 """How far ahead costs are projected and candidates built for."""
+_BUILT_FOR = (10_000.0, 20_000.0)
 _LEAST_LIFE = 2500.0
 _PROJECTED = 100
 _CANDIDATES_EVERY = 800
@@ -36,6 +38,8 @@ class Outlook:
         self._seed = seed
         self._seen = 0
         self._drifting = False
+        self._room = 0.0
+        """Queries until the ranges reach the end of the table."""
         self._means: dict[str, list[float]] = {}
 
     def __bool__(self) -> bool:
@@ -47,8 +51,8 @@ class Outlook:
 
     def observe(
         self, space: StateSpace, query: int, since: int, generators: Sequence[str], blocks: int
-    ) -> Iterator[Layout]:
-        """Look again if it is time; candidates for the queries to come."""
+    ) -> Iterator[tuple[Layout, Workload]]:
+        """Look again if it is time; candidates, and the queries to come that they were made for."""
         self._seen += 1
         if since not in _EARLY and (since <= 0 or since % _EVERY):
             return
@@ -59,9 +63,14 @@ class Outlook:
         self._drifting = True
         self._update(space, window, drift, [*self._means])
         if since in _EARLY or since % _CANDIDATES_EVERY == 0:
-            workload = project(window.take(slice(-_FROM, None)), drift, _AHEAD, _BUILT_FROM, self._random())
-            for name in generators:
-                yield generate(name, space.sample, workload, blocks, space.mode)
+            random = self._random()
+            latest = window.take(slice(-_FROM, None))
+            more = augmented(latest, space.sample, _FROM - len(latest), random, move=False)
+            for horizon in _BUILT_FOR:
+                ahead = min(horizon, self._room)
+                workload = project(Workload.concat([more, latest]), drift, ahead, _BUILT_FROM, random)
+                for name in generators:
+                    yield generate(name, space.sample, workload, blocks, space.mode), workload
 
     def means(self, space: StateSpace, query: int, since: int, states: Sequence[str]) -> np.ndarray:
         """Each state's mean service cost on queries to come."""
@@ -73,25 +82,27 @@ class Outlook:
 
     def life(self, rest: float, since: int) -> float:
         """A drift is expected to last as long again as it has lasted, within what can be foreseen."""
-        return max(_LEAST_LIFE, min(rest, float(since), _AHEAD))
+        return max(_LEAST_LIFE, min(rest, float(since), _AHEAD, self._room))
 
     def _random(self) -> np.random.Generator:
         return new_generator((self._seed, 3, self._seen))
 
     def _look(self, space: StateSpace, query: int, since: int) -> tuple[Workload, Drift]:
         window = space.stream.take(slice(max(0, query + 1 - min(since, _LOOK_AT)), query + 1))
-        return window, find_drift(window)
+        drift = find_drift(window)
+        self._room = max(_LEAST_LIFE, room(window, drift, space.sample))
+        return window, drift
 
     def _update(self, space: StateSpace, window: Workload, drift: Drift, states: Sequence[str]) -> None:
-        workload = project(window.take(slice(-_FROM, None)), drift, _AHEAD, _PROJECTED, self._random())
+        workload = project(window.take(slice(-_FROM, None)), drift, min(_AHEAD, self._room), _PROJECTED, self._random())
         known = [state for state in states if state in space]
         for state, mean in zip(known, space.outlook(known, workload).tolist(), strict=True):
             self._means[state] = [*self._means.get(state, []), mean][-_AVERAGE_OF:]
 
     def to_json(self) -> dict[str, Any]:
-        return {"drifting": self._drifting, "means": self._means, "seen": self._seen}
+        return {"drifting": self._drifting, "room": self._room, "means": self._means, "seen": self._seen}
 
     def restore(self, document: dict[str, Any]) -> None:
         self._drifting = bool(document["drifting"])
         self._means = {str(s): [float(m) for m in means] for s, means in document["means"].items()}
-        self._seen = int(document["seen"])
+        self._seen, self._room = int(document["seen"]), float(document["room"])

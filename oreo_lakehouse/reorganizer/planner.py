@@ -16,7 +16,8 @@ import numpy as np
 from oreo_lakehouse.config import DecideSettings, LayoutSettings
 from oreo_lakehouse.errors import StoreError
 from oreo_lakehouse.layouts.layout import Layout
-from oreo_lakehouse.predicates.shape import shape_columns
+from oreo_lakehouse.predicates.shape import signature
+from oreo_lakehouse.predicates.workload import Workload
 from oreo_lakehouse.reorganizer.change import ChangeDetector
 from oreo_lakehouse.reorganizer.decision import Decision
 from oreo_lakehouse.reorganizer.guard import Guard
@@ -32,6 +33,8 @@ _MEAN_OVER = 50
 _LONGEST = 1000.0
 _REGRET = 0.05
 _LATER = 0.75
+_DRIFTING = 1.5
+"""How often a move must pay for itself while literals slide: a later one does as well, and reaches further."""
 _LOOK_BACK = 400
 """Queries that a new state is compared on for its regret."""
 _KEPT = 640
@@ -102,7 +105,7 @@ class PlannerStrategy:
         self.guard.observe(self._current, costs)
         for state, cost in costs.items():
             self._regret[state] = self._regret.get(state, 0.0) + costs[self._current] - cost
-        kind = ",".join(sorted(shape_columns(space.stream.group_of(query).shape)))
+        kind = ",".join(sorted(signature(space.stream.group_of(query).shape)))
         self._remember(query, kind)
         signal = self.detector.observe(kind)
         if signal:
@@ -111,8 +114,8 @@ class PlannerStrategy:
         since = self.detector.since
         for family, layout in self.scout.candidates(space, query, since, kind):
             out += self._admit(space, query, family, layout, kind)
-        for layout in self.outlook.observe(space, query, since, self.scout.generators, self.scout.blocks):
-            out += self._admit(space, query, "recent", layout, kind)
+        for layout, ahead in self.outlook.observe(space, query, since, self.scout.generators, self.scout.blocks):
+            out += self._admit(space, query, "ahead", layout, kind, ahead)
         wanted, reason = self._wish(space, query, since)
         allowed = self.guard.allowed(wanted)
         if allowed != self._current:
@@ -139,8 +142,10 @@ class PlannerStrategy:
             self.log.undo()
         self._worth = None
 
-    def _admit(self, space: StateSpace, query: int, family: str, layout: Layout, kind: str) -> list[Decision]:
-        found = self.pool.admit(space, family, layout, kind, self.scout.biased.items, query, self._current)
+    def _admit(
+        self, space: StateSpace, query: int, family: str, layout: Layout, kind: str, ahead: Workload | None = None
+    ) -> list[Decision]:
+        found = self.pool.admit(space, family, layout, kind, self.scout.biased.items, query, self._current, ahead)
         if found is None:
             return []
         self.guard.add_state(found.state)
@@ -180,12 +185,12 @@ class PlannerStrategy:
         worth = rest * means + later
         here, best = states.index(self._current), int(np.argmin(worth))
         gain = float(worth[here] - worth[best])
-        if gain < self.alpha:
+        if gain < (_DRIFTING if self.outlook and self._current != INITIAL else 1.0) * self.alpha:
             return stay
-        if (
-            self._regret.get(states[best], 0.0) < _REGRET * self.alpha
-            and later[here] - later[best] < _LATER * self.alpha
-        ):
+        regret = self._regret.get(states[best], 0.0)
+        if self.outlook:
+            regret = self._saved(space, [states[best]], query)[states[best]]
+        if regret < _REGRET * self.alpha and later[here] - later[best] < _LATER * self.alpha:
             return stay
         return states[best], (
             f"it is expected to save {gain:.0f} scans over the next {rest:.0f} queries and what follows them; "

@@ -1,11 +1,12 @@
-"""The planner's states: three families, and what it takes to be admitted.
+"""The planner's states: four families, and what it takes to be admitted.
 
 A candidate enters if its costs differ by more than epsilon from every state's on the time-biased sample or on the last
 few queries: the sample alone would reject layouts for brand-new templates. A **recent** one, made for the present
-regime, and a **mixture**, made for the whole past, also enter if they are the best for just that; a **blend** of both
-does not. Mixtures have a cap of their own: the one with the worst mean leaves. Of the others, the one whose loss raises
-the least costs the least leaves; never the current state. A kind of query has at most two recent states and two blends,
-so that later, better ones replace those made from its first ten queries.
+regime, a **mixture**, made for the whole past, and one made for what lies **ahead**, where literals slide, also enter
+if they are the best for just that; a **blend** of recent and old does not. Mixtures have a cap of their own: the one
+with the worst mean leaves. Of the others, the one whose loss raises the least costs the least leaves; never the current
+state. A kind of query has at most two states of each other family, so that later, better ones replace those made from
+its first ten queries.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from oreo_lakehouse.layouts.layout import Layout, layout_from_json
+from oreo_lakehouse.predicates.workload import Workload
 from oreo_lakehouse.reorganizer.states import INITIAL, StateSpace
 
 _EPSILON = 0.02
@@ -53,18 +55,27 @@ class StatePool:
         return list(self.families)
 
     def admit(
-        self, space: StateSpace, family: str, layout: Layout, kind: str, sample: list[int], query: int, current: str
+        self,
+        space: StateSpace,
+        family: str,
+        layout: Layout,
+        kind: str,
+        sample: list[int],
+        query: int,
+        current: str,
+        ahead: Workload | None = None,
     ) -> Admission | None:
         """Admit a candidate if it is worth it.
 
         Args:
             space: where costs come from; the new state is added to it.
-            family: `recent`, `blend` or `mixture`.
+            family: `recent`, `blend`, `ahead` or `mixture`.
             layout: the candidate.
             kind: of query that it was made for.
             sample: positions of the time-biased sample.
             query: position of the latest query.
             current: the state that must not leave.
+            ahead: queries to come that it was made for, if it was.
         """
         if layout.id in self.families:
             return None
@@ -73,12 +84,15 @@ class StatePool:
         distance = max(self._distance(space, source.costs(part), part) for part in (sample, recent))
         reason = f"its costs differ by {distance:.3f} from every state's"
         if distance <= _EPSILON:
-            made_for = sample if family == "mixture" else slice(max(0, query + 1 - _WINDOW), query + 1)
-            least = space.matrix(self.states, made_for).mean(axis=1).min()
-            if family == "blend" or source.costs(made_for).mean() > _BETTER * least:
+            if ahead is not None:
+                least, own = space.outlook(self.states, ahead).min(), source.costs_of(ahead).mean()
+            else:
+                made_for = sample if family == "mixture" else slice(max(0, query + 1 - _WINDOW), query + 1)
+                least, own = space.matrix(self.states, made_for).mean(axis=1).min(), source.costs(made_for).mean()
+            if family == "blend" or own > _BETTER * least:
                 return None
             reason = "it is the best layout for the queries that it was made for"
-        evicted, lost = self._evict(space, family, kind, sample, recent, current)
+        evicted, lost = self._evict(space, family, kind, sample, recent, current, ahead)
         self.layouts[layout.id] = layout
         self.families[layout.id] = family
         self.kinds[layout.id] = "" if family == "mixture" else kind
@@ -87,14 +101,22 @@ class StatePool:
         return Admission(layout.id, evicted, uncovered, f"{layout.describe()}; {reason}")
 
     def _evict(
-        self, space: StateSpace, family: str, kind: str, sample: list[int], recent: slice, current: str
+        self,
+        space: StateSpace,
+        family: str,
+        kind: str,
+        sample: list[int],
+        recent: slice,
+        current: str,
+        ahead: Workload | None,
     ) -> tuple[str, str]:
         """Make room: the state that had to leave ("" if none) and the kind of query it was made for."""
         mixture = family == "mixture"
         peers = [s for s, other in self.families.items() if (other == "mixture") == mixture and s != current]
         alike = [s for s in peers if not mixture and (self.kinds.get(s), self.families[s]) == (kind, family)]
         if len(alike) >= _MOST_OF_A_KIND:
-            loser = alike[int(np.argmax(space.matrix(alike, recent).mean(axis=1)))]
+            means = space.matrix(alike, recent).mean(axis=1) if ahead is None else space.outlook(alike, ahead)
+            loser = alike[int(np.argmax(means))]
         elif len(peers) + 1 >= (_MOST_MIXTURES if family == "mixture" else self.max_states):
             loser = self._loser(space, peers, family, sample, recent)
         else:

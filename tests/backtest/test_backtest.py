@@ -94,6 +94,12 @@ def test_a_delay_costs_queries_but_no_moves():
     assert len(late.outcomes["paper"].moves) == len(plain.outcomes["paper"].moves)
 
 
+def test_another_kind_of_range_on_the_same_column_is_noticed_at_once():
+    everything = [Compare("a", Op.LE, Kind.INTEGER, 990 + i % 9) for i in range(300)]
+    found = run(ROWS, everything + queries("a", 100, 6), alpha=10, blocks=12, policies=["oreo"]).outcomes["oreo"]
+    assert any(300 <= move < 330 for move in found.moves)
+
+
 @pytest.mark.parametrize(
     "rows",
     [

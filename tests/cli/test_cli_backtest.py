@@ -66,6 +66,8 @@ def test_the_table_for_people_names_what_was_not_understood(files: tuple[str, st
 
 
 def test_what_cannot_be_read_is_counted_shown_and_taken_as_a_full_scan(files: tuple[str, str]) -> None:
+    with Path(files[1]).open("a") as log:
+        log.write("{torn\n")
     wrong = ["SELECT 1 FROM sales.orders WHERE nothere = 5", "SELECT 1 FROM sales.orders WHERE k = 'x' || v"]
     with Path(files[1]).open("a") as log:
         for number, text in enumerate(wrong):
@@ -76,7 +78,8 @@ def test_what_cannot_be_read_is_counted_shown_and_taken_as_a_full_scan(files: tu
     assert (answer["queries"], answer["unparsed"]) == (302, 3)
     shown = CliRunner().invoke(app, options)
     assert shown.exit_code == 0
-    for line in ("line 8", "line 301", "line 302"):
+    assert "1 lines of the log hold no statement and were left out (first: line 301" in shown.stderr
+    for line in ("line 8", "line 302", "line 303"):
         assert line in shown.stderr
     assert "3 of" in shown.output
 

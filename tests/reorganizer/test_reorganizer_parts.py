@@ -8,16 +8,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from oreo_lakehouse.layouts.generators import generate
 from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.predicates.tree import And, Compare, In, Op
 from oreo_lakehouse.predicates.values import Kind
 from oreo_lakehouse.predicates.workload import Workload
 from oreo_lakehouse.reorganizer.augment import augmented
 from oreo_lakehouse.reorganizer.change import ChangeDetector
-from oreo_lakehouse.reorganizer.drift import find_drift, project
+from oreo_lakehouse.reorganizer.drift import find_drift, project, room
+from oreo_lakehouse.reorganizer.manager import LayoutManager
+from oreo_lakehouse.reorganizer.pool import StatePool
 from oreo_lakehouse.reorganizer.randomness import new_generator
 from oreo_lakehouse.reorganizer.regimes import RegimeLog, tail_value
 from oreo_lakehouse.reorganizer.reservoir import Reservoir
+from oreo_lakehouse.reorganizer.states import StateSpace
 
 
 def signals(stream):
@@ -136,6 +140,63 @@ def test_a_sliding_range_is_found_and_projected():
     assert until.max() <= 5 * 505
     still = Workload.of([ranged(int(s), "n01") for s in np.random.default_rng(3).integers(0, 900, 400)])
     assert not find_drift(still)
+
+
+def test_a_few_queries_that_end_now_show_a_drift_which_rarer_shapes_share_and_chance_does_not():
+    draw = np.random.default_rng(4)
+
+    def until(end, shop=()):
+        start = end - int(draw.integers(1, 300))
+        return And((Compare("day", Op.GE, Kind.INTEGER, start), Compare("day", Op.LT, Kind.INTEGER, end), *shop))
+
+    shop = (Compare("name", Op.EQ, Kind.STRING, "n01"),)
+    drift = find_drift(Workload.of([until(7 * t, shop if t == 3 else ()) for t in range(6)]))
+    assert [slope for slopes in drift.slopes.values() for slope in slopes.values()] == pytest.approx([7] * 4)
+    assert len(drift.slopes) == 2
+    false = sum(bool(find_drift(Workload.of([until(int(e)) for e in draw.integers(0, 900, 8)]))) for _ in range(500))
+    assert false <= 1
+
+
+def test_states_that_have_become_alike_are_pruned_but_never_the_current_one():
+    by_day = [ranged(start, "n01") for start in range(0, 900, 3)]
+    elsewhere = [Compare("name", Op.EQ, Kind.STRING, "n01")] * 60
+    sample = Sample(ROWS)
+    space = StateSpace(sample, Workload.of(by_day + elsewhere), "native")
+    space.add_blocks(
+        "initial", sample.blocks_of(np.random.default_rng(6).integers(0, 8, len(sample)).astype(np.int32), 8)
+    )
+    layout = generate("sort", sample, Workload.of(by_day), 8)
+    space.add(layout.id, space.source_of(layout))
+    states = ["initial", layout.id]
+    for current, other in (states, states[::-1]):
+        manager = LayoutManager([], 8, 50, 0.08, 24)
+        for query in range(50):
+            manager.observe(query)
+        assert not list(manager.changes(space, states, current))
+        manager.reservoir.items = list(range(len(by_day), len(by_day) + 60))
+        assert [change.evict for change in manager.changes(space, states, current)] == [other]
+
+
+def test_a_layout_for_the_way_ahead_is_admitted_by_the_way_ahead():
+    """Nearly as good as the present one on what was asked so far, it would be refused by that."""
+    sample = Sample(pa.table({"day": np.arange(20_000)}))
+
+    def of_days(first, last):
+        starts = np.linspace(first, last, 400).astype(int).tolist()
+        return [
+            And((Compare("day", Op.GE, Kind.INTEGER, s), Compare("day", Op.LT, Kind.INTEGER, s + 50))) for s in starts
+        ]
+
+    past, future = of_days(0, 1000), Workload.of(of_days(1000, 9000))
+    assert room(Workload.of(past), find_drift(Workload.of(past)), sample) == pytest.approx(18_949 / 2.5, rel=0.01)
+    space = StateSpace(sample, Workload.of(past), "native")
+    space.add_blocks("initial", sample.blocks(generate("sort", sample, future, 100)))
+    layout = generate("qdtree", sample, future, 100)
+    told = space, "ahead", layout, "day", list(range(400)), 399, "initial"
+    assert StatePool(24).admit(*told) is None
+    found = StatePool(24).admit(*told, ahead=future)
+    assert found is not None
+    assert found.state == layout.id
 
 
 def log_of(lengths):
