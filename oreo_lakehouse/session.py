@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import fcntl
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -211,7 +212,8 @@ def _alone(settings: Mapping[str, str], progress: Progress) -> Generator[None]:
     if "spark.jars.packages" not in settings:
         yield
         return
-    folder = Path(settings.get("spark.jars.ivy") or Path.home() / ".ivy2.5.2")  # Spark's own default
+    # Spark's own default: below the home that the system knows, which is Java's, and not below $HOME.
+    folder = Path(settings.get("spark.jars.ivy") or Path(pwd.getpwuid(os.getuid()).pw_dir, ".ivy2.5.2"))
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "oreo.lock").open("wb") as turn:
         try:

@@ -36,7 +36,7 @@ def settings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> d
     assert jar.read_bytes() == write_jar(spark, folder / "again.jar").read_bytes()
     spark.range(100).selectExpr("id", "concat('s', id) AS secret").write.format("delta").save(str(folder / "t"))
     return {
-        "spark.jars": f"{jar},{spark.conf.get('spark.jars')}",
+        "spark.jars": f"{jar},{spark.sparkContext.getConf().get('spark.jars')}",
         "spark.plugins": PLUGIN,
         "spark.oreo.store": str(folder / "store"),
         "spark.oreo.redact": "secret",
