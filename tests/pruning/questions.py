@@ -115,6 +115,6 @@ class Questions:
             f"{p}id % 3 = 1",
             f"{p}x + {p}y > 30",
             f"cast({p}n as string) like '1%'",
-            r.choice(["true", "false", "null"]),
+            r.choice(["true", "false", "cast(null as boolean)"]),
         ]
         return r.choice(forms)
