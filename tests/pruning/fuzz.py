@@ -4,7 +4,8 @@
 
 runs as many on each format; the suite runs a share of them. The same seed asks the same queries. What a query must
 answer is asked of a copy of the version's rows in memory, which no skipping of anybody's touches; where the answers
-differ, the table is asked again with pruning off, to tell whose fault it is.
+differ, the table is asked again with pruning off: what the engine alone answers, pruning must answer too. (Iceberg
+leaves out files for `f > 2` by bounds that do not count NaN, which to Spark is larger: `engine` counts such statements.)
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Fuzz:
         self.session = table.spark.newSession()
         for name, value in QUICK.items():
             self.session.conf.set(name, value)
-        self.asked, self.strange = 0, False
+        self.asked, self.engine, self.strange = 0, 0, False
         table.create(COLUMNS, f"tblproperties({PROPERTIES[table.format]})")
         table.insert(", ".join(NAMES), SELECT.format(start=0, end=rows))
         self.lay_out()
@@ -110,12 +111,16 @@ class Fuzz:
         text = " union all ".join(f"select {at} q, * from ({query})" for at, query in enumerate(queries))
         self.session.conf.set("spark.sql.session.timeZone", zone)
         self.asked += len(queries)
-        if self.answer(self.in_memory(text)) != self.answer(text):
-            for query in queries:
-                want, got = self.answer(self.in_memory(query)), self.answer(query)
-                plain = self.answer(query, "false") if want != got else want
-                assert want == got, f"{query}\n zone {zone}\n want {want}\n got  {got}\n without pruning {plain}"
-            raise AssertionError(f"the statement as a whole differs: {text}")
+        got = self.answer(text)
+        if self.answer(self.in_memory(text)) == got:
+            return
+        if self.answer(text, "false") == got:
+            self.engine += len(queries)
+            return
+        for query in queries:
+            plain, got = self.answer(query, "false"), self.answer(query)
+            assert plain == got, f"{query}\n zone {zone}\n without pruning {plain}\n with            {got}"
+        raise AssertionError(f"the statement as a whole differs: {text}")
 
     def answer(self, text: str, pruning: str = "true") -> list[str]:
         self.session.conf.set("spark.oreo.pruning", pruning)
@@ -188,7 +193,8 @@ def main() -> None:
         scans = control(spark).scans() - before
         assert scans > fuzz.asked / 10, f"only {scans} scans were pruned, so that nothing was tested"
         print(
-            f"{name}: {fuzz.asked} queries agree, {scans} scans were pruned, "
+            f"{name}: {fuzz.asked} queries agree, {scans} scans were pruned, {fuzz.engine} stood in statements that the "
+            f"engine answers unlike memory, "
             f"{time.monotonic() - started:.0f} s; warnings: {control(spark).warnings() or 'none'}",
             flush=True,
         )
