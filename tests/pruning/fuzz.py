@@ -5,7 +5,7 @@
 runs as many on each format; the suite runs a share of them. The same seed asks the same queries. What a query must
 answer is asked of a copy of the version's rows in memory, which no skipping of anybody's touches; where the answers
 differ, the table is asked again with pruning off: what the engine alone answers, pruning must answer too. (Iceberg
-leaves out files for `f > 2` by bounds that do not count NaN, which to Spark is larger: `engine` counts such statements.)
+leaves out files for `f > 2` by bounds that do not count NaN, which to Spark is larger; `engine` counts such queries.)
 """
 
 from __future__ import annotations
@@ -193,8 +193,8 @@ def main() -> None:
         scans = control(spark).scans() - before
         assert scans > fuzz.asked / 10, f"only {scans} scans were pruned, so that nothing was tested"
         print(
-            f"{name}: {fuzz.asked} queries agree, {scans} scans were pruned, {fuzz.engine} stood in statements that the "
-            f"engine answers unlike memory, "
+            f"{name}: {fuzz.asked} queries agree, {scans} scans were pruned, {fuzz.engine} queries were answered unlike "
+            f"in memory by the engine itself, "
             f"{time.monotonic() - started:.0f} s; warnings: {control(spark).warnings() or 'none'}",
             flush=True,
         )
