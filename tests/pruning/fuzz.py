@@ -193,8 +193,8 @@ def main() -> None:
         scans = control(spark).scans() - before
         assert scans > fuzz.asked / 10, f"only {scans} scans were pruned, so that nothing was tested"
         print(
-            f"{name}: {fuzz.asked} queries agree, {scans} scans were pruned, {fuzz.engine} queries were answered unlike "
-            f"in memory by the engine itself, "
+            f"{name}: {fuzz.asked} queries agree, {scans} scans were pruned, {fuzz.engine} were answered unlike in "
+            f"memory by the engine itself, "
             f"{time.monotonic() - started:.0f} s; warnings: {control(spark).warnings() or 'none'}",
             flush=True,
         )
