@@ -37,7 +37,7 @@ def spark(warehouse: Path) -> Iterator[SparkSession]:
             "spark.databricks.delta.snapshotPartitions": "1",
             # A few hundred rows are read before any compiler would pay: neither the JVM's second one nor Spark's own
             # code generation, which together are half of the suite's time. Expressions are compared with both.
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xms1500m -Xmn800m",
             "spark.sql.codegen.wholeStage": "false",
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.sql.ui.explainMode": "simple",

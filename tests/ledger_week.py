@@ -61,6 +61,7 @@ class Week:
     def decision(self, decision: str, half: int, target: str | None = None, **more: Any) -> dict[str, Any]:
         return {
             "decision": decision,
+            "mode": "native",
             "reason": f"a recent query reads {COSTS[self.live][half]:.1%} of the table <now>",
             "version": self.number,
             "current": self.live,

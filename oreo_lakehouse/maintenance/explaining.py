@@ -14,6 +14,10 @@ from oreo_lakehouse.maintenance.story import INITIAL, WRITERS, number, read_stor
 SHOWN = 8
 """How much of a run id tells one decision from another, for people."""
 _LISTED = 5
+_MODES = {
+    "native": "Costs count what the engine's own minima and maxima let a query skip (native mode).",
+    "bid": "Costs count what pruning lets a query skip (bid mode): queries in sessions without it read more.",
+}
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,8 @@ class Explanation:
     target_cost: float | None
     alpha: float | None
     alpha_source: str | None
+    mode: str | None
+    """What skips blocks: `native`, the engine's own statistics, or `bid`, our pruning."""
     phase: int | None
     candidates: tuple[Candidate, ...]
     """Cheapest first."""
@@ -124,6 +130,7 @@ def explain(lines: Sequence[LedgerLine], decision: str | None = None, table: str
         target_cost=number(facts.get("target_cost")),
         alpha=number(facts.get("alpha")),
         alpha_source=str(facts["alpha_source"]) if facts.get("alpha_source") else None,
+        mode=str(facts["mode"]) if facts.get("mode") else None,
         phase=_whole(facts.get("phase")),
         candidates=_candidates(facts, names, current, target),
         hot=tuple(
@@ -225,6 +232,8 @@ def _sentences(e: Explanation, commit: Mapping[str, Any] | None) -> list[str]:
             )
     if e.alpha is not None:
         out.append(f"Alpha is {e.alpha:g} full scans ({e.alpha_source or 'its source was not recorded'}).")
+    if e.mode is not None:
+        out.append(_MODES.get(e.mode, f"Costs were counted in mode {e.mode}."))
     leading = [c for c in e.candidates if not c.is_current and c.regret is not None]
     if leading:
         most = max(leading, key=lambda c: c.regret or 0.0)

@@ -15,7 +15,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from oreo_lakehouse.config import Config, load_config
-from oreo_lakehouse.errors import SetupError, TableError
+from oreo_lakehouse.errors import HistoryError, SetupError, TableError
 from oreo_lakehouse.history.sqltext import SqlText
 from oreo_lakehouse.layouts.blocks import Bools, Ints
 from oreo_lakehouse.layouts.columnview import all_null
@@ -62,6 +62,7 @@ def bid_filter(
 
     Raises:
         TableError: there is no such condition for the table as it is; the sentence says why.
+        HistoryError: the predicate is no condition in SQL.
     """
     spark = spark or SparkSession.getActiveSession()
     if spark is None:
@@ -101,7 +102,12 @@ def runs(wanted: Iterable[int], every: list[int]) -> list[tuple[int, int]]:
 def _understood(predicate: str | Predicate, schema: Mapping[str, Kind]) -> Predicate:
     if not isinstance(predicate, str):
         return relax(predicate)[0]
-    scans = SqlText(["t"], schema).scans(f"SELECT 1 FROM t WHERE {predicate}")  # noqa: S608
+    try:
+        scans = SqlText(["t"], schema).scans(f"SELECT 1 FROM t WHERE ({predicate}\n)")  # noqa: S608
+    except HistoryError as error:
+        raise HistoryError(f"{predicate!r} cannot be read as a condition in SQL: {error}") from error
+    if len(scans) != 1:
+        raise HistoryError(f"{predicate!r} is not one condition: give what would stand behind WHERE, nothing else")
     return scans[0].predicate
 
 

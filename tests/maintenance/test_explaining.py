@@ -29,7 +29,14 @@ def test_a_move_is_explained_by_what_it_would_save() -> None:
     assert "reads 95.0% of the table now and would read 12.0%" in words
     assert "pays after 24 queries" in words  # 20 / 0.83
     assert "20 full scans (measured from 3 rewrites)" in words
+    assert (found.mode, "(native mode)" in words) == ("native", True)
     assert "real statistics the same queries read 12.0%" in words
+
+
+def test_costs_that_rest_on_pruning_say_so() -> None:
+    facts = {"decision": "stay", "reason": "it is cheapest", "mode": "bid"}
+    found = explain([LedgerLine("decision", START, "r", facts)])
+    assert any("in sessions without it read more" in sentence for sentence in found.sentences)
 
 
 def test_a_move_that_was_held_back_says_why() -> None:

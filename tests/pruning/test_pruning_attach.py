@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 ASK = "few in (3, 11)"
 
 
-def _recorded(watched: Watched, config: Config, *wheres: str) -> QueryBatch:
+def _recorded(watched: Watched, config: Config, *wheres: str, pruning: bool = True) -> QueryBatch:
     """The records of some queries, asked while `config` is attached."""
     running = capture(watched.session, config)
     before = len(watched.table.dossier().history.read_since({})[0])
     for where in wheres:
-        watched.ask(f"select count(v) from {watched.name} where {where}").collect()
+        watched.ask(f"select count(v) from {watched.name} where {where}", pruning).collect()
     running.flush()
     return watched.table.dossier().history.read_since({})[0][before:]
 
@@ -50,6 +50,8 @@ def test_one_call_turns_capture_and_pruning_on_and_one_call_off(table: Maintaine
         assert set(found) == {0, 7}
         assert (found[7].files_read, found[7].rows_pruned) == (1, 700)
         assert found[0].files_read == 8
+        (left_out,) = _recorded(watched, config, ASK, pruning=False)
+        assert (left_out.files_pruned, left_out.files_read) == (None, 8)
         optimizations = watched.session._jsparkSession.experimental().extraOptimizations()
         names = [optimizations.apply(at).getClass().getSimpleName() for at in range(optimizations.size())]
         assert names.count("PruneRule") == 1

@@ -9,7 +9,7 @@ import pytest
 from maintained import BID
 from watching import ASKED, Watched, rows
 
-from oreo_lakehouse.errors import TableError
+from oreo_lakehouse.errors import HistoryError, TableError
 from oreo_lakehouse.predicates.tree import CompareColumns, Op
 from oreo_lakehouse.pruning.attach import control, detach
 from oreo_lakehouse.pruning.bidfilter import bid_filter
@@ -163,6 +163,9 @@ def test_a_bid_filter_is_given_only_where_no_bid_can_be_stale(watched: Watched) 
     assert of(CompareColumns("x", Op.LT, "y")) == f"({only} OR {BID} IS NULL)"
     assert of("upper(s) = 'S3'") == of("id >= 0") == "TRUE"
     assert of("few = 99") == f"({BID} IS NULL)"
+    for broken in ("few =", "few = 1 group by x", "few = 1) union select 1 from t where (few = 2", "few = 1; drop table t"):
+        with pytest.raises(HistoryError, match="condition"):
+            of(broken)
     watched.do("insert into {} (id, few) values (9000, 3)")  # a NULL BID is always kept
     for where in ("few in (3, 12)", "few = 1 or few = 6", "few = 99", "x < y"):
         watched.same(f"({where}) and {of(where)}")

@@ -74,12 +74,18 @@ public class Listener extends SparkListener {
     executions.incrementAndGet();
   }
 
+  /** Our pruning rule sets a system property of its own name while it is on; a session may leave it out. */
+  private static boolean pruning(QueryExecution query) {
+    return "oreo.pruning".equals(System.getProperty("oreo.pruning"))
+        && !"false".equals(query.sparkSession().conf().get("spark.oreo.pruning", "true"));
+  }
+
   private void record(SparkListenerSQLExecutionEnd end) throws Exception {
     QueryExecution query = end.qe();
     if (query == null || !query.tracker().phases().contains("optimization")) {
       return; // it failed before there was a plan
     }
-    Scans scans = new Scans(redacted);
+    Scans scans = new Scans(redacted, pruning(query));
     scans.read(query.optimizedPlan(), query.executedPlan());
     if (scans.found.isEmpty()) {
       return;

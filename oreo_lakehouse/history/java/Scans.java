@@ -22,18 +22,19 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /** The scans of Delta and Iceberg tables in a query that ran, each as JSON with its table's UUID. */
 public class Scans {
-  /** A system property of its own name while our pruning rule is on. */
-  private static final String PRUNING = "oreo.pruning";
   private static final Long NONE = Long.valueOf(0L);
   private static final int MAX_PLANNED = 1000000;
   private final Set redacted;
+  /** Whether our pruning rule was on for this query: then a scan that it left alone has no files pruned. */
+  private final boolean pruning;
   private final Map physical = new HashMap();
   private final Set seen = new HashSet();
   /** Pairs of table UUID and JSON fields. */
   public final List found = new ArrayList();
 
-  public Scans(Set redacted) {
+  public Scans(Set redacted, boolean pruning) {
     this.redacted = redacted;
+    this.pruning = pruning;
   }
 
   public void read(LogicalPlan optimized, SparkPlan executed) throws Exception {
@@ -197,7 +198,7 @@ public class Scans {
     Json.field(out, "files_read", values.get("numFiles"));
     Json.field(out, "bytes_read", values.get("filesSize"));
     Object pruned = Reflect.call(location, "filesPruned"); // by our own rule, which has its own index
-    Json.field(out, "files_pruned", pruned != null ? pruned : PRUNING.equals(System.getProperty(PRUNING)) ? NONE : null);
+    Json.field(out, "files_pruned", pruned != null ? pruned : pruning ? NONE : null);
     Json.field(out, "rows_pruned", Reflect.call(location, "rowsPruned"));
     if (Reflect.isA(location, "PreparedDeltaFileIndex")) {
       Object total = Reflect.call(Reflect.call(location, "preparedScan"), "total");
@@ -246,7 +247,7 @@ public class Scans {
     if (pruned != null) { // the metrics are those of Iceberg's own planning, before our rule
       Json.field(out, "files_pruned", Long.valueOf(pruned[0]));
       Json.field(out, "rows_pruned", Long.valueOf(pruned[1]));
-    } else if (PRUNING.equals(System.getProperty(PRUNING))) {
+    } else if (pruning) {
       Json.field(out, "files_pruned", NONE);
     }
     Json.field(out, "files_read", pruned != null && files instanceof Long
