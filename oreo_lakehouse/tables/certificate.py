@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Observation
@@ -76,8 +77,15 @@ def quoted(name: str) -> str:
 
 def aggregates(df: DataFrame, exclude: Collection[str]) -> tuple[Column, Column]:
     """`rows` and `checksum`: added up over any division of the rows, they are the certificate of all of them."""
-    # A sum of longs would overflow, which ANSI mode makes an error; 38 digits hold 10^19 rows.
-    checksum = sf.sum(hash_expression(df, exclude).cast("decimal(20,0)").cast("decimal(38,0)"))
+    # A sum of longs would overflow, which ANSI mode makes an error, and a sum of decimals takes an object a row. So the
+    # hash is added up in three parts of at most 22 bits, which 2^41 rows cannot make overflow, and put together again.
+    number = hash_expression(df, exclude)
+    bits, part = 22, sf.lit((1 << 22) - 1).cast("long")
+    parts = [number.bitwiseAND(part), sf.shiftright(number, bits).bitwiseAND(part), sf.shiftright(number, 2 * bits)]
+    checksum = sum(
+        (sf.sum(one).cast("decimal(20,0)") * sf.lit(Decimal(1 << at * bits)) for at, one in enumerate(parts)),
+        start=sf.lit(Decimal(0)),
+    )
     return sf.count(sf.lit(1)).alias("rows"), checksum.cast("decimal(38,0)").alias("checksum")
 
 

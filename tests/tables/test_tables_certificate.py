@@ -10,7 +10,7 @@ from pyspark.sql import functions as sf
 
 from oreo_lakehouse.layouts.layout import Bids, Layout
 from oreo_lakehouse.tables.arrange import arrange, rows_per_file
-from oreo_lakehouse.tables.certificate import certify, observed
+from oreo_lakehouse.tables.certificate import certify, hash_expression, observed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,6 +32,15 @@ class Mod3(Layout):
 
     def _content(self) -> dict[str, Any]:
         return {}
+
+
+def test_the_checksum_is_the_exact_sum_of_the_rows_hashes(spark: SparkSession) -> None:
+    rows = spark.range(3000).selectExpr("id", "cast(id as string) s")
+    hashes = [row[0] for row in rows.select(hash_expression(rows)).collect()]
+    assert min(hashes) < 0 < max(hashes)
+    for some in (rows, rows.where("id < 1"), rows.where("id < 0")):
+        found = certify(some)
+        assert found.checksum == str(sum(hashes[: found.rows]))
 
 
 @pytest.mark.parametrize(
