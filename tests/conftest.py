@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _numbers = itertools.count(1)
+_starts = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +29,8 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def spark(warehouse: Path) -> Iterator[SparkSession]:
     """Real Spark with Delta and Iceberg; Delta's catalog is in memory, since one process needs no more."""
+    # pytest would silently start it anew for each parameter of a fixture that takes its name.
+    assert next(_starts) == 1, "Spark starts once in a test process; is there another fixture called `spark`?"
     flags = {
         "spark.warehouse": str(warehouse),
         "spark.driver_memory": "3g",
@@ -35,8 +38,8 @@ def spark(warehouse: Path) -> Iterator[SparkSession]:
             "spark.sql.catalogImplementation": "in-memory",
             "spark.sql.shuffle.partitions": "2",
             "spark.databricks.delta.snapshotPartitions": "1",
-            # A few hundred rows are read before any compiler would pay: neither the JVM's second one nor Spark's own
-            # code generation, which together are half of the suite's time. Expressions are compared with both.
+            # A few hundred rows are read before Spark's own code generation would pay, which is a third of the suite's
+            # time. Expressions are compared with both.
             "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xms1500m -Xmn800m",
             "spark.sql.codegen.wholeStage": "false",
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",

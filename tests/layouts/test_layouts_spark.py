@@ -66,8 +66,9 @@ def evaluated(spark, path, expression):
 
 
 @pytest.fixture(params=["NO_CODEGEN", "CODEGEN_ONLY"])
-def spark(request, spark):
+def session(request, spark):
     """Interpreted, as the suite runs for speed, and compiled, as users run it; each on other rows."""
+    # Not called `spark`: pytest would start the process's session anew for each parameter.
     session = spark.newSession()
     session.conf.set("spark.sql.codegen.factoryMode", request.param)
     session.conf.set("spark.sql.codegen.wholeStage", str(request.param == "CODEGEN_ONLY").lower())
@@ -75,8 +76,8 @@ def spark(request, spark):
 
 
 @pytest.fixture
-def case(spark, tmp_path):
-    seed = 1 if spark.conf.get("spark.sql.codegen.wholeStage") == "true" else 2
+def case(session, tmp_path):
+    seed = 1 if session.conf.get("spark.sql.codegen.wholeStage") == "true" else 2
     rows = table(seed)
     path = str(tmp_path / "rows.parquet")
     pq.write_table(rows, path)
@@ -84,10 +85,10 @@ def case(spark, tmp_path):
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles"])
-def test_every_generator_assigns_the_same_blocks_in_spark(spark, case, zone):
+def test_every_generator_assigns_the_same_blocks_in_spark(session, case, zone):
     rows, path, random = case
-    before = spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", zone)
+    before = session.conf.get("spark.sql.session.timeZone")
+    session.conf.set("spark.sql.session.timeZone", zone)
     try:
         sample, layouts = Sample(rows), []
         for names in (["s", "d"], ["wall", "f"], ["at"], ["x", "b", "i"], ["day", "e"], ["we`ird.name", "g"]):
@@ -95,15 +96,15 @@ def test_every_generator_assigns_the_same_blocks_in_spark(spark, case, zone):
             layouts += [sort_layout(sample, names, 16)]
             layouts += [generate(kind, sample, workload, 16) for kind in ("qdtree", "zorder", "hilbert")]
         select = [f"{layout.sql()} AS b{number}" for number, layout in enumerate(layouts)]
-        found = sorted(spark.read.parquet(path).selectExpr("id", *select).collect(), key=lambda row: row["id"])
+        found = sorted(session.read.parquet(path).selectExpr("id", *select).collect(), key=lambda row: row["id"])
         for number, layout in enumerate(layouts):
             assert [row[f"b{number}"] for row in found] == layout.assign(rows).tolist(), layout.describe()
             assert set(np.unique(layout.assign(rows))) <= set(range(layout.blocks))
     finally:
-        spark.conf.set("spark.sql.session.timeZone", before)
+        session.conf.set("spark.sql.session.timeZone", before)
 
 
-def test_advanced_cuts_of_the_bid_mode_assign_the_same_blocks_in_spark(spark, case):
+def test_advanced_cuts_of_the_bid_mode_assign_the_same_blocks_in_spark(session, case):
     rows, path, random = case
     sample = Sample(rows)
     pairs = [CompareColumns(*pair) for pair in (("i", Op.LT, "small"), ("f", Op.GE, "g"), ("d", Op.LE, "e"))]
@@ -112,7 +113,7 @@ def test_advanced_cuts_of_the_bid_mode_assign_the_same_blocks_in_spark(spark, ca
     asked = (pairs, [*listed, Compare("s", Op.EQ, Kind.STRING, "ünï")], likes, [*pairs, *listed, *likes])
     layouts = [generate("qdtree", sample, Workload.of(part * 10), 12, "bid") for part in asked]
     select = [f"{layout.sql()} AS b{number}" for number, layout in enumerate(layouts)]
-    found = sorted(spark.read.parquet(path).selectExpr("id", *select).collect(), key=lambda row: row["id"])
+    found = sorted(session.read.parquet(path).selectExpr("id", *select).collect(), key=lambda row: row["id"])
     for number, layout in enumerate(layouts):
         assert layout.blocks > 1
         assert [row[f"b{number}"] for row in found] == layout.assign(rows).tolist(), layout.describe()
@@ -124,25 +125,25 @@ def cut_tags(tree):
     return [] if tree is None else [*tree["cut"], *cut_tags(tree["left"]), *cut_tags(tree["right"])]
 
 
-def test_every_condition_holds_for_the_same_rows_in_spark(spark, case):
+def test_every_condition_holds_for_the_same_rows_in_spark(session, case):
     rows, path, random = case
     conditions = queries(rows, random)
     conditions += [And((a, b)) for a, b in zip(conditions, conditions[7:], strict=False)]
     select = [f"coalesce({predicate_sql(c)}, FALSE) AS c{number}" for number, c in enumerate(conditions)]
-    found = sorted(spark.read.parquet(path).selectExpr("id", *select).collect(), key=lambda row: row["id"])
+    found = sorted(session.read.parquet(path).selectExpr("id", *select).collect(), key=lambda row: row["id"])
     encoded = EncodedRows(rows)
     for number, condition in enumerate(conditions):
         assert [row[f"c{number}"] for row in found] == holds(condition, encoded).tolist(), condition
 
 
-def test_literals_do_not_depend_on_how_strings_are_parsed(spark, case):
+def test_literals_do_not_depend_on_how_strings_are_parsed(session, case):
     rows, path, _ = case
-    before = spark.conf.get("spark.sql.parser.escapedStringLiterals")
+    before = session.conf.get("spark.sql.parser.escapedStringLiterals")
     try:
         for setting in ("true", "false"):
-            spark.conf.set("spark.sql.parser.escapedStringLiterals", setting)
+            session.conf.set("spark.sql.parser.escapedStringLiterals", setting)
             for text in CELLS["s"][1]:
-                found = evaluated(spark, path, f"s = {literal(Kind.STRING, text)}")
+                found = evaluated(session, path, f"s = {literal(Kind.STRING, text)}")
                 assert found == [None if cell is None else cell == text for cell in rows["s"].to_pylist()]
     finally:
-        spark.conf.set("spark.sql.parser.escapedStringLiterals", before)
+        session.conf.set("spark.sql.parser.escapedStringLiterals", before)
