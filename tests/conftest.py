@@ -38,6 +38,7 @@ def spark(warehouse: Path) -> Iterator[SparkSession]:
             "spark.sql.catalogImplementation": "in-memory",
             "spark.sql.shuffle.partitions": "2",
             "spark.databricks.delta.snapshotPartitions": "1",
+            "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # or VACUUM has 10,000 tasks
             # A few hundred rows are read before Spark's own code generation would pay, which is a third of the suite's
             # time. Expressions are compared with both.
             "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xms1500m -Xmn800m",

@@ -163,7 +163,12 @@ def test_a_bid_filter_is_given_only_where_no_bid_can_be_stale(watched: Watched) 
     assert of(CompareColumns("x", Op.LT, "y")) == f"({only} OR {BID} IS NULL)"
     assert of("upper(s) = 'S3'") == of("id >= 0") == "TRUE"
     assert of("few = 99") == f"({BID} IS NULL)"
-    for broken in ("few =", "few = 1 group by x", "few = 1) union select 1 from t where (few = 2", "few = 1; drop table t"):
+    for broken in (
+        "few =",
+        "few = 1 group by x",
+        "few = 1) union select 1 from t where (few = 2",
+        "few = 1; drop table t",
+    ):
         with pytest.raises(HistoryError, match="condition"):
             of(broken)
     watched.do("insert into {} (id, few) values (9000, 3)")  # a NULL BID is always kept

@@ -20,32 +20,74 @@ if TYPE_CHECKING:
     from lake import Lake
 
 
-def test_a_layout_keeps_every_row_and_makes_one_file_a_block(lake: Lake) -> None:
+def test_a_layout_from_plan_to_rollback(lake: Lake) -> None:
     name, table = lake.create()
-    want = lake.certificate(name)
-    before = table.version()
+    assert table.layout_commits() == []
+    files = sorted(table.blocks().sizes)
+    want, before = lake.certificate(name), table.version()
     plan = table.plan(Modulo(), BID)
     assert (plan.base_version, plan.rows, plan.files, plan.adds_bid_column) == (before, 400, 4, True)
     staged = table.stage(plan, run_id())
     assert staged.certificate == table.verify(staged).certificate == want
     assert lake.certificate(name) == want
-    version = version_of(table.commit(staged, {}))
+    version = version_of(table.commit(staged, {"why": "a test"}))
     assert version == table.version() != before
     assert lake.certificate(name) == want
     bids = table.blocks().columns[BID]
     assert sorted(bids.lower) == sorted(bids.upper) == [0, 1, 2, 3]
     assert lake.sql(f"select * from {name} where {BID} != id % 4 or {BID} is null").count() == 0
+    assert sorted(table.blocks(before).sizes) == files  # an older version's blocks are those that it had
+
+    # The same staged files, committed again, are found; and what was committed is never discarded.
+    assert version_of(table.commit(staged, {})) == table.version() == version
+    assert table.discard(staged) == 0
+
+    # Rows appended since stay when the layout is undone, and both are found in the table's own history.
+    lake.sql(f"insert into {name} (id, v, s) values (1000, 1, 'late')")
+    want = lake.certificate(name)
+    (found,) = table.layout_commits()
+    assert (found.version, found.layout_id, found.run_id) == (version, staged.layout_id, staged.run_id)
+    assert (found.action, found.base_version) == ("layout", staged.base_version)
+    reverted = version_of(table.revert(found, "undo-1"))
+    assert lake.certificate(name) == want
+    assert np.isin(files, table.blocks().sizes).all()
+    assert len(table.blocks()) == 5
+    assert [(c.version, c.action, c.run_id) for c in table.layout_commits()] == [
+        (reverted, "rollback", "undo-1"),
+        (version, "layout", staged.run_id),
+    ]
 
 
 def test_a_second_layout_replaces_the_first(lake: Lake) -> None:
     name, table = lake.create()
     want = lake.certificate(name)
-    lay_out(table)
-    plan = table.plan(Modulo(3), BID)
-    assert not plan.adds_bid_column
-    lay_out(table, Modulo(3))
+    first = staged_layout(table)
+    version_of(table.commit(first, {}))
+    assert not table.plan(Modulo(3), BID).adds_bid_column
+
+    # Staging alone changes nothing that readers see, and is taken back without a trace.
+    version = table.version()
+    given_up = staged_layout(table, Modulo(3))
+    assert (lake.certificate(name), table.version(), len(table.blocks())) == (want, version, 4)
+    with pytest.raises(VerificationError, match="nothing was committed"):
+        table.verify(replace(given_up, added=given_up.added[1:], paths=given_up.paths[1:]))
+    assert table.discard(given_up) == 3
+    assert table.discard(given_up) == 0
+
+    # Of two runs over the same files one lands.
+    one, other = staged_layout(table, Modulo(3)), staged_layout(table, Modulo(5))
+    version_of(table.commit(one, {}))
+    assert isinstance(table.commit(other, {}), Conflicted)
     assert lake.certificate(name) == want
     assert len(table.blocks()) == 3
+
+    # The first layout's files are no longer current, but its version is still read; only the newest can be undone.
+    assert table.discard(first) == 0
+    with pytest.raises(RollbackError):
+        table.revert(table.layout_commits()[1], run_id())
+    version_of(table.revert(table.layout_commits()[0], run_id()))
+    assert lake.certificate(name) == want
+    assert len(table.blocks()) == 4
 
 
 def test_without_a_bid_column_the_schema_stays_as_it_was(lake: Lake) -> None:
@@ -68,7 +110,28 @@ def test_rows_stay_within_their_table_partition(lake: Lake) -> None:
     assert (blocks.columns["v"].lower == blocks.columns["v"].upper).all()
 
 
-def test_rows_appended_between_stage_and_commit_are_kept(lake: Lake) -> None:
+CHANGES = (
+    "delete from {} where id = 5",
+    "update {} set v = 99 where id = 6",
+    "merge into {} t using (select 7L id) u on t.id = u.id when matched then update set v = 77",
+    "insert overwrite {} (id, v, s) values (1, 1, 'only')",
+)
+
+
+def test_a_change_of_the_input_between_stage_and_commit_wins(lake: Lake) -> None:
+    name, table = lake.create()
+    for change in CHANGES:
+        staged = table.stage(table.plan(Modulo(), BID), run_id())
+        lake.sql(change.format(name))
+        want, version = lake.certificate(name), table.version()
+        result = table.commit(staged, {})
+        assert isinstance(result, Conflicted), change
+        assert result.reason.endswith(".")
+        assert table.discard(staged) == len(staged.paths)
+        assert (lake.certificate(name), table.version()) == (want, version)
+
+
+def test_rows_appended_between_stage_and_commit_are_kept_and_changed_ones_not_undone(lake: Lake) -> None:
     name, table = lake.create()
     staged = staged_layout(table)
     lake.sql(f"insert into {name} (id, v, s) values (1000, 1, 'late'), (1001, null, null)")
@@ -76,128 +139,11 @@ def test_rows_appended_between_stage_and_commit_are_kept(lake: Lake) -> None:
     version_of(table.commit(staged, {}))
     assert lake.certificate(name) == want
     assert want.rows == 402
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "delete from {} where id = 5",
-        "update {} set v = 99 where id = 5",
-        "merge into {} t using (select 5L id) u on t.id = u.id when matched then update set v = 77",
-        "insert overwrite {} (id, v, s) values (1, 1, 'only')",
-    ],
-)
-def test_a_change_of_the_input_between_stage_and_commit_wins(lake: Lake, change: str) -> None:
-    name, table = lake.create()
-    staged = staged_layout(table)
-    lake.sql(change.format(name))
-    want, version = lake.certificate(name), table.version()
-    result = table.commit(staged, {})
-    assert isinstance(result, Conflicted)
-    assert result.reason.endswith(".")
-    assert (lake.certificate(name), table.version()) == (want, version)
-    assert table.discard(staged) == len(staged.paths)
-    assert lake.certificate(name) == want
-
-
-def test_a_second_run_over_the_same_files_loses(lake: Lake) -> None:
-    name, table = lake.create()
-    want = lake.certificate(name)
-    lay_out(table)
-    first, second = staged_layout(table, Modulo(3)), staged_layout(table, Modulo(5))
-    version_of(table.commit(first, {}))
-    assert isinstance(table.commit(second, {}), Conflicted)
-    assert lake.certificate(name) == want
-
-
-def test_committing_the_same_staged_files_again_finds_the_first_commit(lake: Lake) -> None:
-    _, table = lake.create()
-    staged = staged_layout(table)
-    assert version_of(table.commit(staged, {})) == version_of(table.commit(staged, {})) == table.version()
-
-
-def test_staging_alone_changes_nothing_that_readers_see(lake: Lake) -> None:
-    name, table = lake.create()
-    lay_out(table)
-    want, version = lake.certificate(name), table.version()
-    staged = staged_layout(table, Modulo(3))
-    assert (lake.certificate(name), table.version(), len(table.blocks())) == (want, version, 4)
-    assert table.discard(staged) == 3
-    assert table.discard(staged) == 0
-    assert lake.certificate(name) == want
-
-
-def test_files_that_were_committed_are_never_discarded(lake: Lake) -> None:
-    name, table = lake.create()
-    want = lake.certificate(name)
-    staged = staged_layout(table)
-    version_of(table.commit(staged, {}))
-    assert table.discard(staged) == 0
-    lay_out(table, Modulo(3))
-    assert table.discard(staged) == 0
-    assert lake.certificate(name) == want
-    table.revert(table.layout_commits()[0], run_id())
-    assert lake.certificate(name) == want
-
-
-def test_verification_notices_a_lost_file(lake: Lake) -> None:
-    _, table = lake.create()
-    staged = staged_layout(table)
-    with pytest.raises(VerificationError, match="nothing was committed"):
-        table.verify(replace(staged, added=staged.added[1:], paths=staged.paths[1:]))
-
-
-def test_our_commits_are_found_in_the_tables_own_history(lake: Lake) -> None:
-    name, table = lake.create()
-    assert table.layout_commits() == []
-    staged = staged_layout(table)
-    version = version_of(table.commit(staged, {"why": "a test"}))
-    lake.sql(f"insert into {name} (id, v, s) values (1000, 1, 'late')")
-    (found,) = table.layout_commits()
-    assert (found.version, found.layout_id, found.run_id) == (version, staged.layout_id, staged.run_id)
-    assert (found.action, found.base_version) == ("layout", staged.base_version)
-    reverted = version_of(table.revert(found, "undo-1"))
-    assert [(c.version, c.action, c.run_id) for c in table.layout_commits()] == [
-        (reverted, "rollback", "undo-1"),
-        (version, "layout", staged.run_id),
-    ]
-
-
-def test_undoing_a_layout_keeps_rows_appended_since(lake: Lake) -> None:
-    name, table = lake.create()
-    paths = sorted(table.blocks().sizes)
-    lay_out(table)
-    lake.sql(f"insert into {name} (id, v, s) values (1000, 1, 'late')")
-    want = lake.certificate(name)
-    version_of(table.revert(table.layout_commits()[0], run_id()))
-    assert lake.certificate(name) == want
-    assert np.isin(paths, table.blocks().sizes).all()
-    assert len(table.blocks()) == 5
-    lay_out(table, Modulo(3))
-    assert lake.certificate(name) == want
-
-
-def test_undoing_refuses_after_the_layouts_rows_were_changed(lake: Lake) -> None:
-    name, table = lake.create()
-    lay_out(table)
     lake.sql(f"delete from {name} where id = 7")
     want = lake.certificate(name)
     with pytest.raises(RollbackError, match="oreo-maintain"):
         table.revert(table.layout_commits()[0], run_id())
     assert lake.certificate(name) == want
-
-
-def test_undoing_refuses_a_layout_that_a_later_one_replaced(lake: Lake) -> None:
-    name, table = lake.create()
-    want = lake.certificate(name)
-    lay_out(table)
-    lay_out(table, Modulo(3))
-    first = table.layout_commits()[1]
-    with pytest.raises(RollbackError):
-        table.revert(first, run_id())
-    version_of(table.revert(table.layout_commits()[0], run_id()))
-    assert lake.certificate(name) == want
-    assert len(table.blocks()) == 4
 
 
 def test_the_schema_names_kinds_by_logical_column(lake: Lake) -> None:
@@ -248,29 +194,12 @@ def test_a_sample_is_repeatable_and_about_as_large_as_asked(lake: Lake) -> None:
     assert spread.min() > 60
 
 
-def test_blocks_of_an_older_version_are_those_it_had(lake: Lake) -> None:
-    _, table = lake.create(rows=400, files=2)
-    before = table.version()
-    lay_out(table)
-    assert len(table.blocks(before)) == 2
-    assert len(table.blocks()) == 4
-    assert table.blocks(before).total_rows == table.blocks().total_rows == 400
-
-
-def test_a_table_without_rows_can_be_planned_and_read(lake: Lake) -> None:
+def test_a_table_without_rows_can_be_planned_and_what_cannot_be_is_named(lake: Lake) -> None:
     _, table = lake.create(rows=0)
     assert len(table.blocks()) == 0
     assert len(table.sample(10, seed=1)) == 0
     assert table.plan(Modulo(), BID).files == 0
-
-
-def test_a_column_that_is_not_there_is_named(lake: Lake) -> None:
-    _, table = lake.create()
     with pytest.raises(TableError, match="nothere"):
         table.plan(Modulo(4, "nothere"), BID)
-
-
-def test_a_bid_column_of_another_type_is_refused(lake: Lake) -> None:
-    _, table = lake.create()
     with pytest.raises(UnsupportedTableError, match="bid_column"):
         table.plan(Modulo(), "s")
