@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspark.util import inheritable_thread_target
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from oreo_lakehouse.tables.contract import RowCertificate
 
 FILES = 24
-TRIED = 3
+TRIED = 2
 """How many queries of a focus are really run, before and after."""
 METRICS = {
     "files": ("numFiles", "resultDataFiles"),
@@ -96,10 +98,17 @@ def demo(folder: Path, rows: int) -> None:
     names = {"delta": f"{folder}/orders_delta", "iceberg": f"{config.spark.iceberg_catalog}.demo.orders"}
     plot = foci()
     with running_spark(config) as (spark, progress):
-        stories = [
-            _play(spark, fmt, name, rows, plot, config, folder, _Shares(progress, i, len(plot)))
-            for i, (fmt, name) in enumerate(names.items())
-        ]
+        shares = _Shares(progress, len(plot) + 1)
+
+        def play(fmt: str) -> Story:
+            return _play(spark, fmt, names[fmt], rows, plot, config, folder, shares.of(fmt))
+
+        # Side by side: while one table's next step is planned, the other's keeps the cores busy.
+        players = ThreadPoolExecutor(len(names))
+        try:
+            stories = list(players.map(inheritable_thread_target(play), names))
+        finally:
+            players.shutdown(wait=False, cancel_futures=True)  # on Ctrl-C Spark stops, and with it what they wait for
     for story in stories:
         _show(story)
     _next_steps(folder, names)
@@ -117,21 +126,33 @@ def _prepare(folder: Path) -> Config:
 
 
 class _Shares:
-    """The whole demo's progress: two tables, each with a building step and its foci."""
+    """The whole demo's progress: its tables, each with a building step and its foci, played at the same time."""
 
-    def __init__(self, progress: Progress, table: int, chapters: int) -> None:
-        self._progress, self._base, self._steps = progress, table / 2, (chapters + 1) * 2
-        self._chapter = 0
+    def __init__(self, progress: Progress, chapters: int) -> None:
+        self._progress, self._chapters = progress, chapters
+        self._done: dict[str, float] = {}
 
-    def chapter(self, number: int) -> None:
-        self._chapter = number
+    def of(self, table: str) -> _Share:
+        self._done[table] = 0.0
+        return _Share(self, table)
 
-    def of(self, title: str) -> Progress:
-        """The progress of what is done under this title."""
-        return lambda step, share=None: self(f"{title}: {step}", share)
+    def tell(self, table: str, step: str, chapters: float) -> None:
+        self._done[table] = chapters
+        self._progress(f"{table}: {step}", sum(self._done.values()) / self._chapters / len(self._done))
+
+
+class _Share:
+    """One table's part of it."""
+
+    def __init__(self, shares: _Shares, table: str) -> None:
+        self._shares, self._table, self._chapter, self._title = shares, table, 0, ""
+
+    def chapter(self, number: int, title: str) -> None:
+        self._chapter, self._title = number, f"{title}: "
+        self._shares.tell(self._table, title, number)
 
     def __call__(self, step: str, share: float | None = None) -> None:
-        self._progress(step, self._base + (self._chapter + (share or 0) * 0.9) / self._steps)
+        self._shares.tell(self._table, f"{self._title}{step}", self._chapter + (share or 0) * 0.9)
 
 
 def _play(
@@ -142,21 +163,20 @@ def _play(
     plot: Sequence[Focus],
     config: Config,
     folder: Path,
-    progress: _Shares,
+    progress: _Share,
 ) -> Story:
-    progress(f"{fmt}: writing {rows:,} orders")
+    progress(f"writing {rows:,} orders")
     written, certificate = observed(orders(spark, rows, FILES), [], f"demo-{fmt}")
     table = _write(spark, fmt, name, written)
     certified = certificate() or certify(spark.table(table))
     chapters: list[Chapter] = []
     for number, focus in enumerate(plot, 1):
-        progress.chapter(number)
-        progress(f"{fmt}: {focus.title}")
+        progress.chapter(number, focus.title)
         log = folder / f"queries-{fmt}-{number}.jsonl"
         write_history(log, focus, table, FIRST_DAY + timedelta(days=DAYS + number))
         import_queries(spark, name, [str(log)], config)
         before = _scan(spark, table, focus)
-        outcome = maintain(spark, name, config, progress=progress.of(f"{fmt}: {focus.title}"))
+        outcome = maintain(spark, name, config, progress=progress)
         after = _scan(spark, table, focus) if outcome.decision == "move" else before
         chapters.append(Chapter(focus, outcome, before, after))
     return Story(fmt, name, chapters, certified, certify(spark.table(table), [config.bid_column]))

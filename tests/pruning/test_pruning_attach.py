@@ -50,8 +50,6 @@ def test_one_call_turns_capture_and_pruning_on_and_one_call_off(table: Maintaine
         assert set(found) == {0, 7}
         assert (found[7].files_read, found[7].rows_pruned) == (1, 700)
         assert found[0].files_read == 8
-        (left_out,) = _recorded(watched, config, ASK, pruning=False)
-        assert (left_out.files_pruned, left_out.files_read) == (None, 8)
         optimizations = watched.session._jsparkSession.experimental().extraOptimizations()
         names = [optimizations.apply(at).getClass().getSimpleName() for at in range(optimizations.size())]
         assert names.count("PruneRule") == 1
@@ -63,6 +61,9 @@ def test_one_call_turns_capture_and_pruning_on_and_one_call_off(table: Maintaine
         effect = pruning_effect(watched.table.dossier().history.read_since({})[0], 800)
         assert effect == replace(stands.pruning, predicted=None)
         assert pruning_effect(QueryBatch.of([]), 800) is None
+
+        (left_out,) = _recorded(watched, config, ASK, pruning=False)
+        assert (left_out.files_pruned, left_out.files_read) == (None, 8)
 
         oreo_lakehouse.detach(table.spark)
         assert watched.same(ASK) == 0
