@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -20,6 +21,10 @@ from oreo_lakehouse.predicates.values import Kind, Value
 Random = np.random.Generator
 SCALE_FACTOR = 0.07
 """About 420,000 lineitems."""
+_LINES = 5_990_000
+"""Lineitems at scale factor 1, a little less than there are."""
+_PART = 25_000
+"""Rows of a row group: small, so that Spark can divide the file evenly."""
 _JOINS = [
     ("l_orderkey", "orders", "o_orderkey", ["o_custkey", "o_orderstatus", "o_orderdate", "o_orderpriority"], ""),
     ("l_partkey", "part", "p_partkey", ["p_brand", "p_type", "p_size", "p_container"], ""),
@@ -33,27 +38,55 @@ _JOINS = [
 
 def rows(folder: Path, count: int) -> pa.Table:
     """`count` denormalised lineitems in the order of their keys, made in `folder` on first use."""
+    return pq.read_table(file(folder, count))
+
+
+def file(folder: Path, count: int) -> Path:
+    """The Parquet file with these rows, at the least scale factor that has so many."""
     made = folder / f"tpch-{count}.parquet"
-    if not made.exists():
-        if shutil.which("tpchgen-cli") is None:
-            raise SystemExit(
-                "tpchgen-cli is not installed; run: uv run --with tpchgen-cli examples/benchmarks/decisions.py"
-            )
-        folder.mkdir(parents=True, exist_ok=True)
-        command = ["tpchgen-cli", "parquet", "-s", str(SCALE_FACTOR), "--output-dir", str(folder)]
-        subprocess.run(command, check=True)
-        pq.write_table(_denormalised(folder, count), made)
-    return pq.read_table(made)
+    if made.exists():
+        return made
+    if shutil.which("tpchgen-cli") is None:
+        raise SystemExit("tpchgen-cli is not installed; run with: uv run --group bench")
+    small = count <= SCALE_FACTOR * _LINES
+    scale = SCALE_FACTOR if small else math.ceil(100 * count / _LINES) / 100
+    raw = folder if small else folder / f"scale-{scale}"
+    raw.mkdir(parents=True, exist_ok=True)
+    try:
+        subprocess.run(["tpchgen-cli", "parquet", "-s", str(scale), "--output-dir", str(raw)], check=True)
+        _denormalise(raw, count, made)
+    finally:
+        if not small:
+            shutil.rmtree(raw)
+    return made
 
 
-def _denormalised(folder: Path, count: int) -> pa.Table:
-    out = _plain(pq.read_table(folder / "lineitem.parquet").slice(0, count))
-    for key, name, other, wanted, prefix in _JOINS:
-        table = _plain(pq.read_table(folder / f"{name}.parquet", columns=[other, *wanted]))
-        at = np.searchsorted(table[other].to_numpy(), out[key].to_numpy())  # every key column is sorted
-        for column in wanted:
-            out = out.append_column(prefix + column, table[column].take(pa.array(at)))
-    return out
+def _denormalise(raw: Path, count: int, made: Path) -> None:
+    """Lineitems joined with all that they refer to, part by part: millions of wide rows are many gigabytes."""
+    others = {
+        (name, prefix): _plain(pq.read_table(raw / f"{name}.parquet", columns=[other, *wanted]))
+        for _, name, other, wanted, prefix in _JOINS
+    }
+    left, writer, partial = count, None, made.with_suffix(".partial")
+    try:
+        for batch in pq.ParquetFile(raw / "lineitem.parquet").iter_batches(_PART):
+            out = _plain(pa.Table.from_batches([batch])).slice(0, left)
+            for key, name, other, wanted, prefix in _JOINS:
+                table = others[name, prefix]
+                at = np.searchsorted(table[other].to_numpy(), out[key].to_numpy())  # every key column is sorted
+                for column in wanted:
+                    out = out.append_column(prefix + column, table[column].take(pa.array(at)))
+            writer = writer or pq.ParquetWriter(partial, out.schema)
+            writer.write_table(out)
+            left -= len(out)
+            if left <= 0:
+                break
+    finally:
+        if writer is not None:
+            writer.close()
+    if left > 0:
+        raise SystemExit(f"{raw} has {left:,} lineitems too few for {made}")
+    partial.rename(made)
 
 
 def _plain(table: pa.Table) -> pa.Table:
