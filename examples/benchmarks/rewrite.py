@@ -40,7 +40,7 @@ from oreo_lakehouse.predicates.workload import Workload
 COLUMNS = ("l_shipdate", "o_custkey", "p_brand")
 NARROW = 3
 """Columns of a narrow scan: as many as a query's filters usually name."""
-_BYTES_A_ROW = 110
+_BYTES_A_ROW = 70
 """Of one copy, at most; to tell the need of disk by."""
 
 
