@@ -162,6 +162,8 @@ def session(
     }
     config = load_config(None, given, {})
     spark = spark_session(config)
+    # pyspark's own handler talks to the JVM in the middle of whatever was being said to it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         spark.sql("CREATE DATABASE IF NOT EXISTS bench")
         spark.sql("CREATE NAMESPACE IF NOT EXISTS iceberg.bench")
