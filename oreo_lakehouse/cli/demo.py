@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from pyspark.util import inheritable_thread_target
 from rich.table import Table as Grid
 from rich.text import Text
 
-from oreo_lakehouse.cli.demo_data import DAYS, FIRST_DAY, Focus, foci, orders, query, write_history
+from oreo_lakehouse.cli.demo_data import Focus, foci, orders, query, write_history
 from oreo_lakehouse.cli.frame import running_spark
 from oreo_lakehouse.config import Config, load_config
 from oreo_lakehouse.errors import ConfigError
@@ -173,7 +173,8 @@ def _play(
     for number, focus in enumerate(plot, 1):
         progress.chapter(number, focus.title)
         log = folder / f"queries-{fmt}-{number}.jsonl"
-        write_history(log, focus, table, FIRST_DAY + timedelta(days=DAYS + number))
+        # A day after the other until yesterday: history of long ago would be dropped for its age.
+        write_history(log, focus, table, datetime.now(UTC) - timedelta(days=len(plot) + 1 - number))
         import_queries(spark, name, [str(log)], config)
         before = _scan(spark, table, focus)
         outcome = maintain(spark, name, config, progress=progress)
