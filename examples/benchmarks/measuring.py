@@ -11,6 +11,7 @@ import shutil
 import signal
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -99,6 +100,14 @@ class Spread:
 
     def __str__(self) -> str:
         return f"{self.median:.1f} ({self.low:.1f}-{self.high:.1f})"
+
+
+def told(what: str) -> None:
+    """One line of progress, where somebody looks."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{what}")
+    elif os.environ.get("OREO_BENCHMARK_LOG"):
+        sys.stderr.write(f"{what}\n")
 
 
 def require(disk_gb: float, memory_gb: float, where: Path) -> None:

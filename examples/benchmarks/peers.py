@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 from contenders import Copy
-from measuring import GB, Meter, require, session, workshop
+from measuring import GB, Meter, require, session, told, workshop
 from peerstreams import Stream, telemetry_stream, tpch_stream
-from peertable import Tally, record, show, told
+from peertable import Tally, record, show
 from players import Oreo, Player, Seer
 
 from oreo_lakehouse.config import Config

@@ -9,12 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from measuring import Measured, Spread
+from measuring import Measured, Spread, told
 from peerstreams import Stream
 from players import Player
-from rewritetable import told
-
-__all__ = ["Tally", "record", "show", "told"]
 
 
 class Tally:

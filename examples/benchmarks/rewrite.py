@@ -26,8 +26,8 @@ import duckwrite
 import numpy as np
 import tpch
 from contenders import Copy, Ours
-from measuring import GB, Measured, Meter, require, session, workshop
-from rewritetable import record, show, told
+from measuring import GB, Measured, Meter, require, session, told, workshop
+from rewritetable import record, show
 
 from oreo_lakehouse.layouts.curve import ZOrderLayout
 from oreo_lakehouse.layouts.layout import Layout

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from contenders import evenness
-from measuring import Measured, Spread
+from measuring import Measured, Spread, told
 
 Found = Mapping[str, Sequence[tuple[Measured, Sequence[int]]]]
 WANTED = {
@@ -19,14 +18,6 @@ WANTED = {
     "ours: verify / ours": 0.3,
 }
 PAPER = "60-100"
-
-
-def told(what: str) -> None:
-    """One line of progress, where somebody looks."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\033[K{what}")
-    elif os.environ.get("OREO_BENCHMARK_LOG"):
-        sys.stderr.write(f"{what}\n")
 
 
 def record(fmt: str, rows: int, blocks: int, rounds: int, found: Found) -> dict[str, Any]:

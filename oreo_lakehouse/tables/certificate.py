@@ -80,7 +80,8 @@ def aggregates(df: DataFrame, exclude: Collection[str]) -> tuple[Column, Column]
     # A sum of longs would overflow, which ANSI mode makes an error, and a sum of decimals takes an object a row. So the
     # hash is added up in three parts of at most 22 bits, which 2^41 rows cannot make overflow, and put together again.
     number = hash_expression(df, exclude)
-    bits, part = 22, sf.lit((1 << 22) - 1).cast("long")
+    bits = 22
+    part = sf.lit((1 << bits) - 1).cast("long")
     parts = [number.bitwiseAND(part), sf.shiftright(number, bits).bitwiseAND(part), sf.shiftright(number, 2 * bits)]
     checksum = sum(
         (sf.sum(one).cast("decimal(20,0)") * sf.lit(Decimal(1 << at * bits)) for at, one in enumerate(parts)),
