@@ -1,27 +1,27 @@
 """What pruning saves, and what it costs to plan.
 
     uv run --group bench python examples/benchmarks/pruning.py
-    uv run --group bench python examples/benchmarks/pruning.py --formats delta --rows 100000 --queries 2
+    uv run --group bench python examples/benchmarks/pruning.py --formats delta --rows 100000 --queries 2 --json
 
 Part one: the paper's TPC-H templates on one qd-tree layout, each query with pruning and without, in turn. `rows` are
 those in files that were read: what the engine's own min/max leaves, and what the rule leaves of that.
-Part two: tables of many files, and how long the rule takes to plan one query. Iceberg's own listing of files, which
-happens once either way, is not counted.
+Part two: tables of many files, and how long a query is planned, by turns with pruning and without: the rule's own time,
+and the difference of the two medians (planning takes tens of milliseconds, so that this one is noisy).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tpch
+from measuring import session, told, workshop
 
-from oreo_lakehouse.config import load_config
 from oreo_lakehouse.layouts.blocks import Distinct
 from oreo_lakehouse.layouts.qdtree import qdtree_layout
 from oreo_lakehouse.layouts.sample import Sample
@@ -31,13 +31,12 @@ from oreo_lakehouse.maintenance.progress import silent
 from oreo_lakehouse.maintenance.rewrite import rewrite
 from oreo_lakehouse.predicates.workload import Workload
 from oreo_lakehouse.pruning.attach import attach, control
-from oreo_lakehouse.session import spark_session
 from oreo_lakehouse.tables.filefacts import FileFacts
 
 SCHEMAS = {"delta": "bench", "iceberg": "iceberg.bench"}
 
 
-def templates(spark: Any, config: Any, name: str, data: Path, given: argparse.Namespace) -> None:
+def templates(spark: Any, config: Any, name: str, data: Path, given: argparse.Namespace) -> list[dict[str, Any]]:
     """Rows read and seconds, by template."""
     rows = tpch.rows(data, tpch_rows(given.rows)).slice(0, given.rows)
     drawn = tpch.Templates(rows).all
@@ -48,12 +47,11 @@ def templates(spark: Any, config: Any, name: str, data: Path, given: argparse.Na
     spark.read.parquet(source).limit(given.rows).writeTo(table).using(name).create()
     dossier = open_dossier(spark, table, config)
     layout = qdtree_layout(Sample(rows), Workload.of(workload), given.blocks, "bid")
-    started = time.perf_counter()
+    told(f"{name}: writing {layout.describe()}")
     rewrite(dossier, dossier.table.plan(layout, "_oreo_bid"), dossier.table.blocks(), silent, workload)
-    print(f"\n{name}: {layout.describe()}, {len(rows):,} rows, written in {time.perf_counter() - started:.0f} s")
-    print(f"{'template':10s} {'min/max':>10s} {'pruned':>10s} {'ratio':>6s} {'seconds':>8s} {'pruned':>8s}")
-    rule, total = control(spark), np.zeros(4)
+    rule, total, found = control(spark), np.zeros(4), []
     for template, draw in drawn.items():
+        told(f"{name}: {template}")
         sums = np.zeros(4)
         for _ in range(given.queries):
             where = predicate_sql(draw(random))
@@ -62,9 +60,9 @@ def templates(spark: Any, config: Any, name: str, data: Path, given: argparse.Na
             timed(spark, query, "true")  # code is compiled, files are in the system's cache
             offered, dropped = np.array([rule.rowsOffered(), rule.rowsDropped()]) - before
             sums += [offered, offered - dropped, timed(spark, query, "false"), timed(spark, query, "true")]
-        show(template, sums)
+        found.append(line(name, template, sums))
         total += sums
-    show("all", total)
+    return [*found, line(name, "all", total)]
 
 
 def timed(spark: Any, query: str, pruning: str) -> float:
@@ -74,16 +72,22 @@ def timed(spark: Any, query: str, pruning: str) -> float:
     return time.perf_counter() - started
 
 
-def show(name: str, sums: Any) -> None:
-    offered, kept, plain, pruned = sums
-    print(
-        f"{name:10s} {offered:10,.0f} {kept:10,.0f} {kept / max(1, offered):6.2f} {plain:8.2f} {pruned:8.2f}",
-        flush=True,
-    )
+def line(name: str, template: str, sums: Any) -> dict[str, Any]:
+    offered, kept, plain, pruned = map(float, sums)
+    return {
+        "format": name,
+        "template": template,
+        "min_max_rows": offered,
+        "pruned_rows": kept,
+        "rows_ratio": kept / max(1.0, offered),
+        "min_max_seconds": plain,
+        "pruned_seconds": pruned,
+        "seconds_ratio": pruned / plain,
+    }
 
 
-def planning(spark: Any, config: Any, name: str, files: int, repeat: int) -> None:
-    """Milliseconds that the rule takes, on a maintained table of many files and on one that nobody maintains."""
+def planning(spark: Any, config: Any, name: str, files: int, repeat: int) -> list[dict[str, Any]]:
+    """Milliseconds of planning, on a maintained table of many files and on one that nobody maintains."""
     tables = [f"{SCHEMAS[name]}.{kind}" for kind in ("maintained", "plain")]
     for table in tables:
         made = spark.range(0, files * 10, 1, files).selectExpr(
@@ -108,20 +112,33 @@ def planning(spark: Any, config: Any, name: str, files: int, repeat: int) -> Non
         "a list of 50": f"k in ({', '.join(str(x) for x in range(20, 1000, 20))})",
         "LIKE on a function": "cast(few as string) like '%7' and id >= 0",
     }
-    rule = control(spark)
-    spark.conf.set("spark.oreo.pruning", "true")
+    found = []
     for table in tables:
         for title, condition in conditions.items():
-            taken: list[float] = []
-            for _ in range(repeat):
-                before = rule.nanos()
-                spark.sql(f"select * from {table} where {condition}")._jdf.queryExecution().executedPlan()
-                taken.append((rule.nanos() - before) / 1e6)
-            kind = table.rpartition(".")[2]
-            text = f"{name}, {files} files, {kind}: {title}"
-            print(
-                f"{text:60s} median {statistics.median(taken):6.2f} ms, first {taken[0]:7.2f}, least {min(taken):6.2f}"
+            told(f"{name}: planning {title}")
+            query = f"select * from {table} where {condition}"
+            both = [(planned(spark, query, "false"), planned(spark, query, "true")) for _ in range(repeat)][2:]
+            without, with_rule = (statistics.median(one[at][0] for one in both) for at in (0, 1))
+            found.append(
+                {
+                    "format": name,
+                    "files": files,
+                    "table": table.rpartition(".")[2],
+                    "condition": title,
+                    "rule_ms": statistics.median(one[1][1] for one in both),
+                    "planning_ms": without,
+                    "added_ms": with_rule - without,
+                }
             )
+    return found
+
+
+def planned(spark: Any, query: str, pruning: str) -> tuple[float, float]:
+    """Milliseconds that planning takes, and the rule in it."""
+    spark.conf.set("spark.oreo.pruning", pruning)
+    before, started = control(spark).nanos(), time.perf_counter()
+    spark.sql(query)._jdf.queryExecution().executedPlan()
+    return (time.perf_counter() - started) * 1000, (control(spark).nanos() - before) / 1e6
 
 
 def tpch_rows(rows: int) -> int:
@@ -140,21 +157,41 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=Path("oreo-benchmarks"), help="where generated rows are kept")
     parser.add_argument("--part", choices=["templates", "planning", "both"], default="both")
+    parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        conf = {"spark.sql.catalogImplementation": "in-memory", "spark.sql.shuffle.partitions": "4"}
-        flags = {"spark.warehouse": folder, "spark.driver_memory": "3g", "spark.conf": conf, "store": f"{folder}/store"}
-        config = load_config(flags=flags, environ={})
-        spark = spark_session(config)
+    lines: dict[str, list[dict[str, Any]]] = {"templates": [], "planning": []}
+    with workshop() as folder, session(folder, given.master, "3g") as (spark, config):
+        spark.conf.set("spark.sql.shuffle.partitions", "4")
         attach(spark, config, capture=False)
         for name in given.formats:
-            spark.sql(f"create {'database' if name == 'delta' else 'namespace'} {SCHEMAS[name]}")
             if given.part != "planning":
-                templates(spark, config, name, given.folder, given)
+                lines["templates"] += templates(spark, config, name, given.folder, given)
             if given.part != "templates":
-                planning(spark, config, name, given.files, given.repeat)
-        print("warnings:", control(spark).warnings() or "none")
-        spark.stop()
+                lines["planning"] += planning(spark, config, name, given.files, given.repeat)
+        warnings = str(control(spark).warnings() or "")
+    told("")
+    if given.json:
+        print(json.dumps({"rows": given.rows, "blocks": given.blocks, **lines, "warnings": warnings}))
+    else:
+        show(given, lines)
+        print("warnings:", warnings or "none")
+
+
+def show(given: argparse.Namespace, lines: dict[str, list[dict[str, Any]]]) -> None:
+    if lines["templates"]:
+        print(f"{given.rows:,} rows in {given.blocks} blocks, {given.queries} queries of each template")
+        print(f"{'':8s} {'template':9s} {'min/max':>11s} {'pruned':>11s} {'ratio':>6s} {'seconds':>8s} {'pruned':>7s}")
+    for one in lines["templates"]:
+        print(
+            f"{one['format']:8s} {one['template']:9s} {one['min_max_rows']:11,.0f} {one['pruned_rows']:11,.0f} "
+            f"{one['rows_ratio']:6.2f} {one['min_max_seconds']:8.2f} {one['pruned_seconds']:7.2f}"
+        )
+    for one in lines["planning"]:
+        print(
+            f"{one['format']:8s} {one['files']} files, {one['table']:10s} {one['condition']:18s} rule "
+            f"{one['rule_ms']:5.2f} ms, planning {one['planning_ms']:6.1f} ms, added {one['added_ms']:5.2f} ms"
+        )
 
 
 if __name__ == "__main__":

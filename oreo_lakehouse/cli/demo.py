@@ -26,10 +26,10 @@ from oreo_lakehouse.maintenance.intake import import_queries
 from oreo_lakehouse.maintenance.maintain import maintain
 from oreo_lakehouse.maintenance.outcome import Outcome
 from oreo_lakehouse.report import console
-from oreo_lakehouse.tables.certificate import certify, observed
+from oreo_lakehouse.tables.certificate import certify
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from oreo_lakehouse.maintenance.progress import Progress
     from oreo_lakehouse.tables.contract import RowCertificate
@@ -100,13 +100,17 @@ def demo(folder: Path, rows: int) -> None:
     with running_spark(config) as (spark, progress):
         shares = _Shares(progress, len(plot) + 1)
 
+        parts = {fmt: shares.of(fmt) for fmt in names}
+        first = _build(spark, names["delta"], rows, parts["delta"])
+
         def play(fmt: str) -> Story:
-            return _play(spark, fmt, names[fmt], rows, plot, config, folder, shares.of(fmt))
+            table = first if fmt == "delta" else _copy(spark, first, names[fmt], rows, parts[fmt])
+            return _play(spark, fmt, names[fmt], table, plot, config, folder, parts[fmt])
 
         # Side by side: while one table's next step is planned, the other's keeps the cores busy.
         players = ThreadPoolExecutor(len(names))
         try:
-            stories = list(players.map(inheritable_thread_target(play), names))
+            stories = list(players.map(inheritable_thread_target(spark)(play), names))
         finally:
             players.shutdown(wait=False, cancel_futures=True)  # on Ctrl-C Spark stops, and with it what they wait for
     for story in stories:
@@ -155,20 +159,34 @@ class _Share:
         self._shares.tell(self._table, f"{self._title}{step}", self._chapter + (share or 0) * 0.9)
 
 
+def _build(spark: SparkSession, path: str, rows: int, progress: _Share) -> str:
+    """Write the Delta table in the order of arrival; returns its name in SQL."""
+    progress(f"writing {rows:,} orders")
+    orders(spark, rows, FILES).write.format("delta").save(path)
+    return f"delta.`{Path(path).absolute()}`"
+
+
+def _copy(spark: SparkSession, source: str, name: str, rows: int, progress: _Share) -> str:
+    """Write the Iceberg table with the same rows in as many files; returns its name in SQL."""
+    progress(f"writing {rows:,} orders")
+    session = spark.newSession()
+    session.conf.set("spark.sql.files.maxPartitionBytes", "4m")  # a task a file, and so a file for each
+    session.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rsplit('.', 1)[0]}")
+    session.table(source).writeTo(name).using("iceberg").create()
+    return name
+
+
 def _play(
     spark: SparkSession,
     fmt: str,
     name: str,
-    rows: int,
+    table: str,
     plot: Sequence[Focus],
     config: Config,
     folder: Path,
     progress: _Share,
 ) -> Story:
-    progress(f"writing {rows:,} orders")
-    written, certificate = observed(orders(spark, rows, FILES), [], f"demo-{fmt}")
-    table = _write(spark, fmt, name, written)
-    certified = certificate() or certify(spark.table(table))
+    certified = certify(spark.table(table))
     chapters: list[Chapter] = []
     for number, focus in enumerate(plot, 1):
         progress.chapter(number, focus.title)
@@ -181,16 +199,6 @@ def _play(
         after = _scan(spark, table, focus) if outcome.decision == "move" else before
         chapters.append(Chapter(focus, outcome, before, after))
     return Story(fmt, name, chapters, certified, certify(spark.table(table), [config.bid_column]))
-
-
-def _write(spark: SparkSession, fmt: str, name: str, rows: DataFrame) -> str:
-    """Write the table in the order of arrival; returns its name in SQL."""
-    if fmt == "delta":
-        rows.write.format("delta").save(name)
-        return f"delta.`{Path(name).absolute()}`"
-    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rsplit('.', 1)[0]}")
-    rows.writeTo(name).using("iceberg").create()
-    return name
 
 
 def _scan(spark: SparkSession, table: str, focus: Focus) -> Scanned:

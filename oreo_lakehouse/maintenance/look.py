@@ -23,7 +23,7 @@ from oreo_lakehouse.layouts.blocks import Blocks, ColumnStats
 from oreo_lakehouse.maintenance.facts import wanted_facts
 from oreo_lakehouse.predicates.values import Kind, encode
 from oreo_lakehouse.tables.certificate import quoted
-from oreo_lakehouse.tables.factpass import FactColumn, verified
+from oreo_lakehouse.tables.factpass import FactColumn, hashed, verified
 from oreo_lakehouse.tables.filefacts import enriched
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _facts(
 
 def _bounds(rows: DataFrame, block: Sequence[Column], columns: Sequence[FactColumn]) -> Blocks:
     """What engines skip by: minimum, maximum, NULLs."""
-    facts = [sf.count(sf.lit(1)).alias("rows")]
+    facts = [sf.count(sf.lit(1)).alias("rows"), hashed()]
     for number, column in enumerate(columns):
         value = sf.col(quoted(column.name))
         facts += [

@@ -106,6 +106,14 @@ def verified(
     return Verified(RowCertificate(int(counts.sum()), str(checksum)), facts)
 
 
+def hashed() -> Column:
+    """An aggregate that is always empty, and makes Spark aggregate strings beside it by hashing instead of sorting.
+
+    Strings do not fit the buffers of Spark's plain hash aggregate; those of the one for sets hold anything.
+    """
+    return sf.collect_set(sf.lit(None).cast("int")).alias("hashed")
+
+
 def _first(number: int, column: FactColumn) -> list[Column]:
     value = sf.col(quoted(column.name))
     parts = [sf.count(value).alias(f"count{number}")]
@@ -145,13 +153,12 @@ def _second(
 ) -> dict[str, ColumnStats]:
     if not few and not wide:
         return {}
-    sums = [sf.count(sf.lit(1)).alias("rows"), sf.collect_set(sf.lit(None).cast("int")).alias("none")]
+    sums = [sf.count(sf.lit(1)).alias("rows"), hashed()]
     for number, column in enumerate(few):
         sums.append(sf.collect_set(sf.col(quoted(column.name))).alias(f"set{number}"))
     for number, column in enumerate(wide):
         value = sf.col(quoted(column.name))
         sums += [sf.min(value).alias(f"low{number}"), sf.max(value).alias(f"high{number}")]
-    # One set among the aggregates, be it empty, makes Spark aggregate strings by hashing too.
     found = marked.groupBy(_FILE).agg(*sums).toArrow().sort_by(_FILE)
     if not (found[_FILE].equals(first[_FILE]) and found["rows"].equals(first["rows"])):
         return {}  # read differently twice: then only the first pass counts, which the certificate vouches for
