@@ -17,7 +17,7 @@ class Outcome:
     table: str
     format: str
     decision: str
-    """`move` or `stay`; with `dry_run`, what would have been done."""
+    """`move`, `fold` (rows appended since joined the layout) or `stay`; with `dry_run`, what would have been done."""
     reason: str
     layout_id: str | None
     version_before: int

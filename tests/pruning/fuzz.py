@@ -114,13 +114,15 @@ class Fuzz:
         got = self.answer(text)
         if self.answer(self.in_memory(text)) == got:
             return
-        if self.answer(text, "false") == got:
+        plain = self.answer(text, "false")
+        if plain == got:
             self.engine += len(queries)
             return
         for query in queries:
-            plain, got = self.answer(query, "false"), self.answer(query)
-            assert plain == got, f"{query}\n zone {zone}\n without pruning {plain}\n with            {got}"
-        raise AssertionError(f"the statement as a whole differs: {text}")
+            alone, pruned = self.answer(query, "false"), self.answer(query)
+            assert alone == pruned, f"{query}\n zone {zone}\n without pruning {alone}\n with            {pruned}"
+        only = f"without pruning only {sorted({*plain} - {*got})[:9]}, with it only {sorted({*got} - {*plain})[:9]}"
+        raise AssertionError(f"the statement as a whole differs ({only}): {text}")
 
     def answer(self, text: str, pruning: str = "true") -> list[str]:
         self.session.conf.set("spark.oreo.pruning", pruning)

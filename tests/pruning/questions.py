@@ -59,7 +59,7 @@ class Questions:
                 both = f"from w l join w r on l.id = r.id where {self.condition('l.')}"
                 return f"with w as (select * from {name} where {self.condition()}) select l.n c, l.id a, r.u b {both}"
             case 7:
-                some = r.choice(["order by id limit 7", "order by u, id limit 3"])
+                some = r.choice(["order by id, n limit 7", "order by u, id, n limit 3"])  # cuts between no equals
                 return f"select n c, id a, u b from (select * from {name} where {self.condition()} {some})"
             case _:
                 return f"select {what} from {name} where {self.condition()}"

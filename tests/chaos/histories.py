@@ -1,0 +1,148 @@
+"""Random histories of a table: drawn from a seed, played against the model, cut down when they fail.
+
+A history is a list of steps, each a method of `World` and a number. One that fails is shortened by leaving out steps as
+long as it still fails, and printed as a script that plays it again:
+
+    uv run python tests/chaos/histories.py "delta mapped" '[["append", 3], ["maintain", 7]]'
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from world import KINDS, World
+
+import oreo_lakehouse as oreo
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Step = tuple[str, int]
+WEIGHTS = {
+    "append": 5,
+    "delete": 3,
+    "update": 3,
+    "merge": 2,
+    "overwrite": 1,
+    "add_column": 1,
+    "rename_column": 1,
+    "drop_column": 1,
+    "widen_column": 1,
+    "compact": 2,
+    "clean": 1,
+    "maintain": 9,
+    "roll_back": 3,
+    "go_back": 2,
+    "ask": 4,
+}
+_schemas = itertools.count(1)
+
+
+@dataclass
+class Tally:
+    """What was tried."""
+
+    histories: int = 0
+    steps: Counter[str] = field(default_factory=Counter[str])
+    moves: int = 0
+    questions: int = 0
+    rows_checked: int = 0
+
+
+class HistoryFailedError(AssertionError):
+    """A history after which table and model differ, as short as it could be made."""
+
+
+def drawn(seed: int, length: int) -> list[Step]:
+    """The steps of a seed."""
+    draw = random.Random(seed)
+    names = draw.choices(list(WEIGHTS), list(WEIGHTS.values()), k=length)
+    return [(name, draw.randrange(1000)) for name in names]
+
+
+def play(spark: SparkSession, kind: str, steps: Sequence[Step], tally: Tally | None = None) -> None:
+    """Every step in table and model, with a check after each; raises what the first difference or error is."""
+    tally = tally or Tally()
+    schema = f"history{next(_schemas)}" if kind.startswith("delta") else f"iceberg.history{next(_schemas)}"
+    folder = Path(tempfile.mkdtemp(prefix="oreo-history-"))
+    spark.sql(f"create {'database' if kind.startswith('delta') else 'namespace'} {schema}")
+    try:
+        world = World(spark, kind, f"{schema}.t", folder)
+        for name, number in steps:
+            getattr(world, name)(number)
+            world.check()
+            tally.steps[name] += 1
+        world.check_every_version()
+        tally.histories += 1
+        tally.moves += world.moves
+        tally.questions += world.asked
+        tally.rows_checked += world.checked
+    finally:
+        oreo.detach(spark)
+        spark.sql(f"drop table if exists {schema}.t{' purge' if KINDS[kind].format == 'iceberg' else ''}")
+        spark.sql(f"drop {'database' if kind.startswith('delta') else 'namespace'} {schema}")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def explored(spark: SparkSession, kind: str, seed: int, length: int, tally: Tally, shrink_seconds: float = 300) -> None:
+    """One history; a failing one is cut down first.
+
+    Raises:
+        HistoryFailedError: with the script that fails.
+    """
+    steps = drawn(seed, length)
+    first = _failure(spark, kind, steps, tally)
+    if first is None:
+        return
+    deadline = time.monotonic() + shrink_seconds
+    short = shrunk(steps, lambda fewer: _failure(spark, kind, fewer, Tally()) is not None, deadline)
+    last = _failure(spark, kind, short, Tally()) or first
+    script = f"uv run python tests/chaos/histories.py {kind!r} '{json.dumps(short)}'"
+    raise HistoryFailedError(f"seed {seed}, {len(short)} of {len(steps)} steps fail:\n{script}\n{last}")
+
+
+def shrunk(steps: list[Step], fails: Callable[[list[Step]], bool], deadline: float) -> list[Step]:
+    """Fewer steps that fail too: pieces are left out, half of them at first, one step at the end.
+
+    >>> shrunk([(name, 0) for name in "abcdefgh"], lambda some: {("b", 0), ("g", 0)} <= set(some), float("inf"))
+    [('b', 0), ('g', 0)]
+    """
+    size = len(steps) // 2
+    while size:
+        at = 0
+        while at < len(steps) and time.monotonic() < deadline:
+            fewer = steps[:at] + steps[at + size :]
+            if fails(fewer):
+                steps = fewer
+            else:
+                at += size
+        size //= 2
+    return steps
+
+
+def _failure(spark: SparkSession, kind: str, steps: Sequence[Step], tally: Tally) -> str | None:
+    try:
+        play(spark, kind, steps, tally)
+    except Exception:
+        return traceback.format_exc(limit=-4)
+    return None
+
+
+if __name__ == "__main__":
+    from playground import playground
+
+    with playground() as given:
+        play(given, sys.argv[1], [(name, number) for name, number in json.loads(sys.argv[2])])
+        print("table and model agree")
