@@ -1,4 +1,4 @@
-"""Try hard to make a table lose a row: random histories on both formats, as long as you like.
+"""Try hard to make a table lose a row: random histories and kills on both formats, as long as you like.
 
     uv run python examples/chaos.py --minutes 60
     uv run python examples/chaos.py --minutes 5 --kinds "delta mapped" "iceberg v3" --json
@@ -6,8 +6,10 @@
 A history is a random sequence of appends, DELETE, UPDATE, MERGE, overwrites, ALTER TABLE, OPTIMIZE, VACUUM,
 maintenance, rollbacks and returns, taken in a real table and in a model in memory. After every step both must hold the
 same rows, older versions must read as they did, queries must answer the same with pruning and without, and no file may
-be left that nobody owns. A history that fails is cut down and printed as a command that plays it again. Exit code 1 if
-any failed.
+be left that nobody owns. A history that fails is cut down and printed as a command that plays it again.
+
+After each history, commands of ours on another table are killed (SIGKILL) at random steps, and the next run must find
+the table in order, tidy up and go on. Exit code 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import random
 import sys
 import time
 from dataclasses import asdict
@@ -22,7 +25,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "chaos"))  # the suite plays a share of the same
 
-from histories import HistoryFailedError, Tally, explored
+from histories import Tally, explored, world_of
+from kills import Killed, kill_and_go_on
 from playground import playground
 from world import KINDS
 
@@ -33,38 +37,51 @@ def main() -> int:
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS), metavar="KIND")
     parser.add_argument("--seed", type=int, default=1, help="of the first history; the next has the next one")
     parser.add_argument("--steps", type=int, default=15, help="in each history")
+    parser.add_argument("--kills", type=int, default=5, help="tried on another table, after each history")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     started, failures = time.monotonic(), list[str]()
-    tallies = {kind: Tally() for kind in given.kinds}
+    tallies, killed = {kind: Tally() for kind in given.kinds}, {kind: Killed() for kind in given.kinds}
     with playground() as spark:
         for seed, kind in zip(itertools.count(given.seed), itertools.cycle(given.kinds), strict=False):
             if time.monotonic() - started > given.minutes * 60:
                 break
+            told(f"{(time.monotonic() - started) / 60:.0f} of {given.minutes:.0f} min: {kind}, seed {seed}")
             try:
                 explored(spark, kind, seed, given.steps, tallies[kind])
-            except HistoryFailedError as failure:
-                failures.append(str(failure))
-                sys.stderr.write(f"\n{kind}: {failure}\n")
-            if sys.stderr.isatty():
-                done = sum(tally.histories for tally in tallies.values())
-                minutes = (time.monotonic() - started) / 60
-                sys.stderr.write(f"\r\033[K{minutes:.0f} of {given.minutes:.0f} min: {done} histories, last {kind}")
-    show(tallies, failures, as_json=given.json)
+                with world_of(spark, kind) as world:
+                    draw = random.Random(seed)
+                    for _ in range(given.kills):
+                        kill_and_go_on(world, draw, killed[kind])
+                    world.check_every_version()
+            except Exception as failure:
+                failures.append(f"{kind}, seed {seed}: {failure}")
+                sys.stderr.write(f"\n{failures[-1]}\n")
+    told("")
+    show(tallies, killed, failures, as_json=given.json)
     return 1 if failures else 0
 
 
-def show(tallies: dict[str, Tally], failures: list[str], *, as_json: bool) -> None:
+def told(what: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{what}")
+
+
+def show(tallies: dict[str, Tally], killed: dict[str, Killed], failures: list[str], *, as_json: bool) -> None:
     """What was tried, and what failed."""
     if as_json:
-        print(json.dumps({"kinds": {kind: asdict(tally) for kind, tally in tallies.items()}, "failures": failures}))
+        kinds = {kind: {**asdict(tally), **asdict(killed[kind])} for kind, tally in tallies.items()}
+        print(json.dumps({"kinds": kinds, "failures": failures}))
         return
-    print(f"{'':24s} {'histories':>9s} {'steps':>7s} {'layouts':>8s} {'questions':>9s} {'rows compared':>14s}")
+    columns = ("histories", "steps", "layouts", "questions", "rows compared", "kills")
+    print(f"{'':24s}" + "".join(f"{column:>15s}" for column in columns))
+    sums = [0] * len(columns)
     for kind, tally in tallies.items():
-        print(
-            f"{kind:24s} {tally.histories:9d} {sum(tally.steps.values()):7d} {tally.moves:8d} {tally.questions:9d} "
-            f"{tally.rows_checked:14,d}"
-        )
+        steps = sum(tally.steps.values())
+        line = [tally.histories, steps, tally.moves, tally.questions, tally.rows_checked, killed[kind].kills]
+        sums = [one + more for one, more in zip(sums, line, strict=True)]
+        print(f"{kind:24s}" + "".join(f"{number:15,d}" for number in line))
+    print(f"{'all':24s}" + "".join(f"{number:15,d}" for number in sums))
     print(f"{len(failures)} failed")
 
 

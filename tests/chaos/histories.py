@@ -17,7 +17,8 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,14 +73,25 @@ def drawn(seed: int, length: int) -> list[Step]:
     return [(name, draw.randrange(1000)) for name in names]
 
 
-def play(spark: SparkSession, kind: str, steps: Sequence[Step], tally: Tally | None = None) -> None:
-    """Every step in table and model, with a check after each; raises what the first difference or error is."""
-    tally = tally or Tally()
-    schema = f"history{next(_schemas)}" if kind.startswith("delta") else f"iceberg.history{next(_schemas)}"
+@contextmanager
+def world_of(spark: SparkSession, kind: str) -> Generator[World]:
+    """A table of a kind, gone afterwards."""
+    number, delta = next(_schemas), KINDS[kind].format == "delta"
+    schema, what = (f"history{number}", "database") if delta else (f"iceberg.history{number}", "namespace")
     folder = Path(tempfile.mkdtemp(prefix="oreo-history-"))
-    spark.sql(f"create {'database' if kind.startswith('delta') else 'namespace'} {schema}")
+    spark.sql(f"create {what} {schema}")
     try:
-        world = World(spark, kind, f"{schema}.t", folder)
+        yield World(spark, kind, f"{schema}.t", folder)
+    finally:
+        oreo.detach(spark)
+        spark.sql(f"drop table if exists {schema}.t{'' if delta else ' purge'}")
+        spark.sql(f"drop {what} {schema}")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def play(spark: SparkSession, kind: str, steps: Sequence[Step], tally: Tally) -> None:
+    """Every step in table and model, with a check after each; raises what the first difference or error is."""
+    with world_of(spark, kind) as world:
         for name, number in steps:
             getattr(world, name)(number)
             world.check()
@@ -89,11 +101,6 @@ def play(spark: SparkSession, kind: str, steps: Sequence[Step], tally: Tally | N
         tally.moves += world.moves
         tally.questions += world.asked
         tally.rows_checked += world.checked
-    finally:
-        oreo.detach(spark)
-        spark.sql(f"drop table if exists {schema}.t{' purge' if KINDS[kind].format == 'iceberg' else ''}")
-        spark.sql(f"drop {'database' if kind.startswith('delta') else 'namespace'} {schema}")
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def explored(spark: SparkSession, kind: str, seed: int, length: int, tally: Tally, shrink_seconds: float = 300) -> None:
@@ -144,5 +151,5 @@ if __name__ == "__main__":
     from playground import playground
 
     with playground() as given:
-        play(given, sys.argv[1], [(name, number) for name, number in json.loads(sys.argv[2])])
+        play(given, sys.argv[1], [(name, number) for name, number in json.loads(sys.argv[2])], Tally())
         print("table and model agree")

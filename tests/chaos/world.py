@@ -249,6 +249,16 @@ class World:
         self.versions.setdefault(version, want)  # Iceberg's ALTER makes no version: an old one has its old columns
         self._no_orphans()
 
+    def read_anew(self) -> None:
+        """The rows alone: after a kill, files may lie about that the next run will tidy up."""
+        self.session.catalog.refreshTable(self.name)
+        self._compare(self.model.frozen(), f"select * from {self.name}")
+        self.versions.setdefault(self._version(), self.model.frozen())
+
+    def unsettled(self) -> list[str]:
+        """Intents that no run has settled, and locks that nobody holds any more."""
+        return [str(path) for kind in ("pending", "lock") for path in (self.folder / "store").glob(f"**/{kind}/*.json")]
+
     def check_every_version(self) -> None:
         for version, want in self.versions.items():
             self._compare(want, f"select * from {self.name} version as of {version}")

@@ -1,0 +1,120 @@
+"""Kill -9 at any step that leaves a trace: the table reads the same, and the next run tidies up and goes on.
+
+Whatever we leave behind goes through the store's files or through the methods of a table that write. A child process
+(forked, with the parent's Spark) counts them and is killed at the n-th of a kind, before it, after it, or in the middle
+of a store's file (`_publish` gives it its name): no code of ours knows of it, and no `finally` of ours runs.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any
+
+from world import World
+
+from oreo_lakehouse.store import HadoopStore
+from oreo_lakehouse.tables.delta import DeltaTable
+from oreo_lakehouse.tables.iceberg import IcebergTable
+
+STORE = ("create", "_publish", "delete")
+TABLE = {
+    "maintain": ("stage", "verify", "commit", "retain"),
+    "roll_back": ("revert",),
+    "go_back": ("return_to",),
+}
+"""By command, the methods of a table that leave something behind, or come right before what does."""
+OFTEN = 12
+"""A run creates about as many files in the store."""
+
+
+@dataclass
+class Killed:
+    """How often, and where."""
+
+    kills: int = 0
+    spared: int = 0
+    """Commands that did not come to the chosen point."""
+    points: Counter[str] = field(default_factory=Counter[str])
+
+
+class _Steps:
+    """Counts what the child does, and ends it at the n-th step of the kind that was chosen."""
+
+    def __init__(self, point: str, times: int) -> None:
+        self._point, self._left = point, times
+
+    def watch(self) -> None:
+        for owner in (HadoopStore, DeltaTable, IcebergTable):
+            for name in STORE if owner is HadoopStore else {name for names in TABLE.values() for name in names}:
+                setattr(owner, name, self._wrapped(getattr(owner, name), name))
+
+    def _wrapped(self, real: Callable[..., Any], name: str) -> Callable[..., Any]:
+        @wraps(real)
+        def counted(*given: Any, **named: Any) -> Any:
+            self._reached(f"before {name}")
+            answer = real(*given, **named)
+            self._reached(f"after {name}")
+            return answer
+
+        return counted
+
+    def _reached(self, point: str) -> None:
+        self._left -= point == self._point
+        if self._left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killed_at(point: str, times: int, work: Callable[[], None]) -> bool:
+    """Do the work in a child that is killed when it comes to a point so many times; whether it did.
+
+    Raises:
+        AssertionError: the work failed by itself.
+    """
+    child = os.fork()
+    if child == 0:
+        try:
+            _Steps(point, times).watch()
+            work()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc(file=sys.stderr)
+            sys.stderr.flush()
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
+        return True
+    assert os.WEXITSTATUS(status) == 0, "the child failed by itself; its trace stands above"
+    return False
+
+
+def kill_and_go_on(world: World, draw: random.Random, killed: Killed) -> None:
+    """One kill somewhere in one command, and then a whole run that must find the table in order."""
+    action = draw.choice([*TABLE, "maintain"])
+    own = draw.random() < 0.5
+    point = f"{draw.choice(['before', 'after'])} {draw.choice(TABLE[action] if own else STORE)}"
+    times = 1 if own else draw.randint(1, OFTEN)
+    world.append(draw.randrange(1000))
+    world.check()
+    spark, number = world.spark, draw.randrange(1000)
+    world.spark = spark.newSession()  # what the dead child set in it is gone with it
+    ended = killed_at(point, times, lambda: getattr(world, action)(number))
+    world.spark = spark
+    world.told += 1  # the child's log has this number
+    try:
+        world.read_anew()
+        world.maintain(draw.randrange(1000))
+        world.check()
+        assert world.unsettled() == []
+    except Exception as error:
+        raise AssertionError(f"{action} {number}, killed {point}, time {times}: {error}") from error
+    killed.kills += ended
+    killed.spared += not ended
+    killed.points.update([point] if ended else [])
