@@ -150,7 +150,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--formats", nargs="*", default=list(SCHEMAS))
     parser.add_argument("--rows", type=int, default=400_000)
-    parser.add_argument("--blocks", type=int, default=40)
+    parser.add_argument("--blocks", type=int, default=200)
     parser.add_argument("--queries", type=int, default=5, help="of each template")
     parser.add_argument("--files", type=int, default=1000, help="in part two")
     parser.add_argument("--repeat", type=int, default=20)

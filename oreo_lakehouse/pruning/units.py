@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CORE = (
     *("Warnings", "Order", "FactColumn", "Facts", "TableFacts", "FactCache"),
-    *("Condition", "Dictionary", "Choice", "Format", "PruneRule", "Control"),
+    *("Terms", "Condition", "Dictionary", "Choice", "Format", "PruneRule", "Control"),
 )
 FORMATS = {"Delta": ("DeltaFormat", "4.3"), "Iceberg": ("IcebergFormat", "1.11")}
 """The class of each format, and the release that it is written for."""

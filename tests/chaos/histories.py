@@ -108,12 +108,15 @@ def explored(spark: SparkSession, kind: str, seed: int, length: int, tally: Tall
 
     Raises:
         HistoryFailedError: with the script that fails.
+        SystemExit: not even an empty history succeeds.
     """
     steps = drawn(seed, length)
     first = _failure(spark, kind, steps, tally)
     if first is None:
         return
     deadline = time.monotonic() + shrink_seconds
+    if _failure(spark, kind, [], Tally()) is not None:
+        raise SystemExit(f"Spark itself has failed, so that no history can be played any more:\n{first}")
     short = shrunk(steps, lambda fewer: _failure(spark, kind, fewer, Tally()) is not None, deadline)
     last = _failure(spark, kind, short, Tally()) or first
     script = f"uv run python tests/chaos/histories.py {kind!r} '{json.dumps(short)}'"

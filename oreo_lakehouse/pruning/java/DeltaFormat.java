@@ -102,7 +102,7 @@ public class DeltaFormat extends Format {
       StructField field = (StructField) fields.next();
       boolean shifts = field.dataType().equals(DataTypes.TimestampType)
           && index.metadata().partitionColumns().contains(field.name());
-      if (!shifts && !Condition.padded(field.metadata())) {
+      if (!shifts && !Terms.padded(field.metadata())) {
         physical.put(field.name(), DeltaColumnMapping.getPhysicalName(field));
       }
     }

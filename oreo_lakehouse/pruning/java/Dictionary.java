@@ -33,7 +33,7 @@ public class Dictionary {
       return null;
     }
     Attribute attribute = (Attribute) e.references().toSeq().apply(0);
-    FactColumn column = Condition.column(run, keys, attribute);
+    FactColumn column = Terms.column(run, keys, attribute);
     if (column == null || column.sets == null || column.values.length > MOST) {
       return null;
     }
