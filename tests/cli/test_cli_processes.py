@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Short-lived JVMs; every one says "Picked up JAVA_TOOL_OPTIONS" on its console, which must not become ours."""
 SETUP = """
 import oreo_lakehouse
 spark = oreo_lakehouse.spark_session()
@@ -20,6 +22,7 @@ rows.writeTo("iceberg.db.shop").using("iceberg").create()
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     environ = {key: value for key, value in os.environ.items() if not key.startswith(("OREO_", "SPARK_", "PYSPARK_"))}
+    environ["JAVA_TOOL_OPTIONS"] = QUICK_JAVA
     return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -35,6 +35,10 @@ _SAFE = {
 }
 
 
+Note: TypeAlias = tuple[int, datetime, dict[str, str]]
+"""A commit of ours: its version, its time, and what we wrote into it."""
+
+
 @dataclass(frozen=True)
 class Log:
     """One table's log, opened by name or by path."""
@@ -46,6 +50,10 @@ class Log:
     sql_name: str
     _listed: dict[tuple[str, int], Any] = field(default_factory=dict[tuple[str, int], Any], compare=False, repr=False)
     """The files of the last two versions asked for: a run asks for them again and again, each time by a Spark job."""
+    _noted: dict[str, tuple[int, list[Note]]] = field(
+        default_factory=dict[str, tuple[int, list[Note]]], compare=False, repr=False
+    )
+    """By table id, our own commits up to a version. Commits never change, so only newer ones are read again."""
 
     @classmethod
     def for_name(cls, spark: SparkSession, name: str) -> Log:
@@ -142,12 +150,24 @@ class Log:
             java = actions(self.spark)
             return int(java.swap(java_session(session), self.java, self.catalog_table, snapshot, removed, added))
 
-    def notes(self, since: int = 0) -> Iterator[tuple[int, datetime, dict[str, str]]]:
+    def notes(self, since: int = 0) -> list[Note]:
         """Our own commits from a version on, newest first."""
+        newest = self.snapshot()
+        table, now = str(newest.metadata().id()), int(newest.version())
+        upto, known = self._noted.get(table, (-1, []))
+        if upto < 0 < since:
+            return self._read_notes(since)  # not all of them are known then, and none are kept
+        if upto < now:
+            newer = self._read_notes(upto + 1)
+            known = [note for note in newer if note[0] <= now] + known  # what landed meanwhile is read next time
+            self._noted[table] = (now, known)
+        return [note for note in known if note[0] >= since]
+
+    def _read_notes(self, since: int) -> list[Note]:
         text = str(past(self.spark).notes(self.java, self.catalog_table, since, LAYOUT))
-        for line in sorted((line for line in text.split("\n") if line), key=lambda x: -int(x.split(" ", 1)[0])):
-            version, millis, note = line.split(" ", 2)
-            yield int(version), _moment(millis), json.loads(note)
+        lines = [line.split(" ", 2) for line in text.split("\n") if line]
+        found = [(int(version), _moment(millis), json.loads(note)) for version, millis, note in lines]
+        return sorted(found, key=lambda note: -note[0])
 
     def foreign_rewrites(self, since: int) -> list[ForeignRewrite]:
         """See `Table.foreign_rewrites`."""
