@@ -18,7 +18,8 @@ from pyspark.util import inheritable_thread_target
 from rich.table import Table as Grid
 from rich.text import Text
 
-from oreo_lakehouse.cli.demo_data import Focus, foci, orders, query, write_history
+from oreo_lakehouse.cli.demo_data import Focus, foci, orders, write_history
+from oreo_lakehouse.cli.demo_scans import Scanned, scan
 from oreo_lakehouse.cli.frame import running_spark
 from oreo_lakehouse.config import Config, load_config
 from oreo_lakehouse.errors import ConfigError
@@ -35,15 +36,6 @@ if TYPE_CHECKING:
     from oreo_lakehouse.tables.contract import RowCertificate
 
 FILES = 24
-TRIED = 2
-"""How many queries of a focus are really run, before and after."""
-METRICS = {
-    "files": ("numFiles", "resultDataFiles"),
-    "rows": ("numOutputRows",),
-    "bytes": ("filesSize", "totalDataFileSize"),
-}
-"""What Delta's and Iceberg's scans call the three numbers."""
-
 SETTINGS = """\
 # Made by `oreo demo`. Relative paths count from where you run the commands.
 store = "{folder}/store"
@@ -60,15 +52,6 @@ sample_rows = 30000
 alpha = 25
 window = 60
 """
-
-
-@dataclass(frozen=True)
-class Scanned:
-    """What Spark's scans report, a query."""
-
-    files: float
-    rows: float
-    bytes: float
 
 
 @dataclass(frozen=True)
@@ -194,36 +177,11 @@ def _play(
         # A day after the other until yesterday: history of long ago would be dropped for its age.
         write_history(log, focus, table, datetime.now(UTC) - timedelta(days=len(plot) + 1 - number))
         import_queries(spark, name, [str(log)], config)
-        before = _scan(spark, table, focus)
+        before = scan(spark, table, focus)
         outcome = maintain(spark, name, config, progress=progress)
-        after = _scan(spark, table, focus) if outcome.decision == "move" else before
+        after = scan(spark, table, focus) if outcome.decision == "move" else before
         chapters.append(Chapter(focus, outcome, before, after))
     return Story(fmt, name, chapters, certified, certify(spark.table(table), [config.bid_column]))
-
-
-def _scan(spark: SparkSession, table: str, focus: Focus) -> Scanned:
-    """Run some of the focus's queries and read what their scans report."""
-    totals = dict.fromkeys(METRICS, 0.0)
-    step = len(focus.queries) // TRIED
-    for condition in focus.queries[::step][:TRIED]:
-        frame: Any = spark.sql(query(table, condition))
-        frame.collect()
-        for leaf in _leaves(frame._jdf.queryExecution().executedPlan()):
-            for name, keys in METRICS.items():
-                found = [leaf.metrics().get(key) for key in keys]
-                totals[name] += sum(float(metric.get().value()) for metric in found if metric.isDefined())
-    return Scanned(**{name: total / TRIED for name, total in totals.items()})
-
-
-def _leaves(plan: Any) -> list[Any]:
-    """The scans of an executed plan; adaptive execution hides them behind the stages that it made."""
-    kind = str(plan.getClass().getSimpleName())
-    if kind == "AdaptiveSparkPlanExec":
-        return _leaves(plan.executedPlan())
-    if kind.endswith("QueryStageExec"):
-        return _leaves(plan.plan())
-    children = plan.children()
-    return [plan] if children.isEmpty() else [x for i in range(children.size()) for x in _leaves(children.apply(i))]
 
 
 def _show(story: Story) -> None:
