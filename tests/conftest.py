@@ -17,8 +17,15 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+_LONG = ("chaos", "cli", "tables", "pruning", "maintenance", "history")
+"""Rooms whose files take longest: they go first, so that short ones fill up the end while the last long one runs."""
 _numbers = itertools.count(1)
 _starts = itertools.count(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = {room: place for place, room in enumerate(_LONG)}
+    items.sort(key=lambda item: order.get(item.path.parent.name, len(order)))
 
 
 @pytest.fixture(scope="session")
