@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import tempfile
 from decimal import Decimal
 from pathlib import Path
@@ -283,3 +284,12 @@ def test_a_hundred_thousand_files_are_read_without_spark(tmp_path: Path, files: 
     assert (len(blocks), blocks.total_rows) == (files, 10 * files)
     assert sorted(blocks.columns["id"].lower) == list(range(files))
     assert not blocks.columns["s"].upper_known.any()
+
+
+def test_after_a_fork_delta_rs_is_not_asked(tmp_path: Path) -> None:
+    deltalake.write_deltalake(str(tmp_path), pa.table({"id": [1, 2, 3]}))
+    assert rust_listing(str(tmp_path), 0) is not None  # its threads run now
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if rust_listing(str(tmp_path), 0) is None else 1)
+    assert os.waitpid(child, 0)[1] == 0
