@@ -85,6 +85,15 @@ def compile_java(spark: SparkSession, source: str, class_name: str) -> Any:
     return compiler.getClassLoader().loadClass(f"{package}.{class_name}")
 
 
+def forget_connection() -> None:
+    """What this thread was saying to the JVM was interrupted: it must not take the late answer for that to the next."""
+    from pyspark import SparkContext
+
+    client: Any = getattr(SparkContext._gateway, "_gateway_client", None)
+    if client is not None and hasattr(client, "thread_connection"):
+        client.thread_connection.connection = None  # the next call opens another one
+
+
 def java_error(error: BaseException) -> Any:
     """The Java exception behind a Python one, or None."""
     return getattr(error, "java_exception", None) or getattr(error, "_origin", None)

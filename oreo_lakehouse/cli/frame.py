@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
+import signal
+import threading
 import traceback
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -13,6 +16,7 @@ import typer
 
 from oreo_lakehouse.config import Config, load_config
 from oreo_lakehouse.errors import ExitCode, OreoError
+from oreo_lakehouse.jvm import forget_connection
 from oreo_lakehouse.maintenance.dossier import Dossier, open_dossier
 from oreo_lakehouse.maintenance.offline import TableView, open_offline, open_view
 from oreo_lakehouse.report import console
@@ -130,4 +134,30 @@ def running_spark(config: Config) -> Generator[tuple[SparkSession, Progress]]:
     """A session, and a progress bar for what is done with it."""
     require_java()
     with console.progress_bar() as progress:
-        yield spark_session(config, lambda step: progress(step, None)), progress
+        spark = spark_session(config, lambda step: progress(step, None))
+        with _interruptible(spark):
+            yield spark, progress
+
+
+@contextmanager
+def _interruptible(spark: SparkSession) -> Generator[None]:
+    """Ctrl-C cancels what Spark is doing, and is a KeyboardInterrupt for us.
+
+    pyspark's own handler asks the JVM to cancel in the middle of what this thread is saying to it, which garbles both.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        logging.disable()  # py4j would log the interrupted call with its whole stack; we say it in a sentence
+        forget_connection()
+        threading.Thread(target=spark.sparkContext.cancelAllJobs, daemon=True).start()  # by a connection of its own
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before or signal.default_int_handler)
