@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from quickspark import QUICK
 
 from oreo_lakehouse.config import load_config
 from oreo_lakehouse.session import spark_session
@@ -41,19 +42,7 @@ def spark(warehouse: Path) -> Iterator[SparkSession]:
     flags = {
         "spark.warehouse": str(warehouse),
         "spark.driver_memory": "3g",
-        "spark.conf": {
-            "spark.sql.catalogImplementation": "in-memory",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.databricks.delta.snapshotPartitions": "1",
-            "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # or VACUUM has 10,000 tasks
-            # A few hundred rows are read before Spark's own code generation would pay, which is a third of the suite's
-            # time. Expressions are compared with both.
-            "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xms1500m -Xmn800m",
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-            "spark.sql.ui.explainMode": "simple",
-            "spark.databricks.delta.retentionDurationCheck.enabled": "false",
-        },
+        "spark.conf": QUICK,
     }
     session = spark_session(load_config(flags=flags, environ={}))
     yield session

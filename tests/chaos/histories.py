@@ -145,7 +145,7 @@ def shrunk(steps: list[Step], fails: Callable[[list[Step]], bool], deadline: flo
 def _failure(spark: SparkSession, kind: str, steps: Sequence[Step], tally: Tally) -> str | None:
     try:
         play(spark, kind, steps, tally)
-    except Exception:
+    except Exception:  # whatever goes wrong in a history is what it was played for
         return traceback.format_exc(limit=-4)
     return None
 
