@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from faultystorage import ROOM, faulty_storage
 from quickspark import QUICK
 
 from oreo_lakehouse.config import load_config
@@ -64,3 +65,17 @@ def place(spark: SparkSession, tmp_path: Path) -> Place:
     spark.sql(f"CREATE DATABASE {name}")
     spark.sql(f"CREATE NAMESPACE iceberg.{name}")
     return Place(delta=name, iceberg=f"iceberg.{name}", folder=tmp_path)
+
+
+@pytest.fixture(scope="session")
+def faulty(spark: SparkSession) -> Iterator[Any]:
+    made = faulty_storage(spark)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def storage(faulty: Any) -> Iterator[Any]:
+    """The storage behind `faulty:` locations, healthy again after the test."""
+    yield faulty
+    faulty.fault(ROOM, None)

@@ -116,13 +116,26 @@ class Fuzz:
             return
         plain = self.answer(text, "false")
         if plain == got:
-            self.engine += len(queries)
+            for query in queries:
+                self.blame(query)
             return
         for query in queries:
             alone, pruned = self.answer(query, "false"), self.answer(query)
             assert alone == pruned, f"{query}\n zone {zone}\n without pruning {alone}\n with            {pruned}"
         only = f"without pruning only {sorted({*plain} - {*got})[:9]}, with it only {sorted({*got} - {*plain})[:9]}"
         raise AssertionError(f"the statement as a whole differs ({only}): {text}")
+
+    def blame(self, query: str) -> None:
+        """Count and show a query that the engine itself answers unlike the copy, and whether its skipping is why."""
+        memory, engine = self.answer(self.in_memory(query), "false"), self.answer(query, "false")
+        if memory == engine:
+            return
+        self.engine += 1
+        self.session.conf.set("spark.databricks.delta.stats.skipping", "false")
+        scanned = self.answer(query, "false")
+        self.session.conf.set("spark.databricks.delta.stats.skipping", "true")
+        why = "as scanned whole" if scanned == engine else "by skipping files"
+        print(f"engine, {why}: {query}\n in memory {memory[:5]}\n engine    {engine[:5]}", flush=True)
 
     def answer(self, text: str, pruning: str = "true") -> list[str]:
         self.session.conf.set("spark.oreo.pruning", pruning)
