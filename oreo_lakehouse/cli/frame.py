@@ -9,7 +9,7 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
@@ -149,11 +149,15 @@ def _interruptible(spark: SparkSession) -> Generator[None]:
         yield
         return
 
+    def cancel() -> None:
+        with suppress(Exception):  # the process ends anyway, and Spark with it
+            spark.sparkContext.cancelAllJobs()
+
     def interrupt(*_: object) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         logging.disable()  # py4j would log the interrupted call with its whole stack; we say it in a sentence
         forget_connection()
-        threading.Thread(target=spark.sparkContext.cancelAllJobs, daemon=True).start()  # by a connection of its own
+        threading.Thread(target=cancel, daemon=True).start()  # by a connection of its own
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, interrupt)
@@ -161,3 +165,4 @@ def _interruptible(spark: SparkSession) -> Generator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before or signal.default_int_handler)
+        logging.disable(logging.NOTSET)

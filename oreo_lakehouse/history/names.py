@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from oreo_lakehouse.errors import HistoryError
+from oreo_lakehouse.history.paths import looks_like_path
 
 
 class TableNames:
@@ -25,7 +26,7 @@ class TableNames:
         self._paths: set[str] = set()
         self._names: set[tuple[str, ...]] = set()
         for name in names:
-            if "/" in name and "`" not in name:
+            if looks_like_path(name):
                 self._paths.add(_path(name))
                 continue
             try:
@@ -55,7 +56,7 @@ class TableNames:
 
     def match_text(self, name: str) -> bool:
         """Whether a name or path, as plans and people write it, means this table."""
-        if "/" in name and "`" not in name:
+        if looks_like_path(name):
             return _path(name) in self._paths
         try:
             return self.match(exp.to_table(name, dialect="spark"))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from oreo_lakehouse.history.paths import looks_like_path
 from oreo_lakehouse.history.store import HistoryStore
 from oreo_lakehouse.maintenance.facts import FactStore
 from oreo_lakehouse.maintenance.ledger import Ledger
@@ -125,7 +126,7 @@ def _local(place: str) -> Path | None:
 
 def _delta(table: str) -> TableReader | None:
     named = _DELTA_PATH.fullmatch(table)
-    path = named[1] if named else table if "`" not in table and ("/" in table or table.startswith(".")) else None
+    path = named[1] if named else table if looks_like_path(table) else None
     folder = _local(path) if path else None
     if folder is None or not (folder / "_delta_log").is_dir():
         return None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.java_gateway import is_instance_of
 
 from oreo_lakehouse.errors import NotATableError, TableError, TableNotFoundError
+from oreo_lakehouse.history.paths import looks_like_path
 from oreo_lakehouse.jvm import error_class, error_reason, hadoop_conf, java_session, jvm, root_reason, scala_seq
 from oreo_lakehouse.tables.delta import DeltaTable
 from oreo_lakehouse.tables.iceberg import IcebergTable
@@ -33,16 +34,12 @@ def open_table(spark: SparkSession, name: str) -> Table:
         TableNotFoundError: there is nothing of that name.
         NotATableError: it is a view, a plain folder of files, a metadata table or a table of another format.
     """
-    if _looks_like_path(name):
+    if looks_like_path(name):
         return _open_path(spark, name)
     parts = _parse(spark, name)
-    if len(parts) == 2 and parts[0].lower() in _BY_FORMAT_NAME and _looks_like_path(parts[1]):
+    if len(parts) == 2 and parts[0].lower() in _BY_FORMAT_NAME and looks_like_path(parts[1]):
         return _open_path(spark, parts[1])
     return _open_name(spark, name, parts)
-
-
-def _looks_like_path(name: str) -> bool:
-    return "`" not in name and ("/" in name or name.startswith("."))
 
 
 def _parse(spark: SparkSession, name: str) -> list[str]:

@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from world import KINDS, World
+from strangers import KINDS
+from world import World
 
 import oreo_lakehouse as oreo
 
@@ -47,6 +48,7 @@ WEIGHTS = {
     "roll_back": 3,
     "go_back": 2,
     "ask": 4,
+    "capture": 1,
 }
 _schemas = itertools.count(1)
 

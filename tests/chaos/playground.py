@@ -37,3 +37,8 @@ def playground(master: str = "local[2]") -> Generator[SparkSession]:
     finally:
         spark.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def warehouse_of(spark: SparkSession) -> Path:
+    """Where the session keeps its tables, and pyiceberg finds their catalog."""
+    return Path(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"))

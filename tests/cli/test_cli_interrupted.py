@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +71,26 @@ def test_every_interrupted_run_is_tidied_up_after_by_the_next(
     assert list((shop.folder / "store").glob("*/pending/*.json")) == []
     assert certify(spark.table(shop.name), ["_oreo_bid"]) == before
     assert shop.maintained()["layout_id"] is not None
+
+
+def test_a_real_ctrl_c_while_spark_works_is_one_sentence(
+    spark: Any, shop: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = certify(spark.table(shop.name), ["_oreo_bid"])
+    assert shop.oreo("history", "import", shop.name, str(shop.log())).exit_code == 0
+    real, here = KINDS[shop.format].stage, threading.get_ident()
+    assert threading.current_thread() is threading.main_thread()  # signals come to no other
+
+    def staged(table: Any, *arguments: Any) -> Any:
+        threading.Timer(0.3, signal.pthread_kill, (here, signal.SIGINT)).start()
+        return real(table, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(KINDS[shop.format], "stage", staged)
+        stopped = shop.maintain("--json")
+    assert (stopped.exit_code, stopped.stdout) == (130, "")
+    assert "interrupted; the table reads as before" in stopped.stderr
+    assert "Traceback" not in stopped.stderr
+    assert certify(spark.table(shop.name), ["_oreo_bid"]) == before
+    assert shop.maintained()["decision"] == "move"
+    assert certify(spark.table(shop.name), ["_oreo_bid"]) == before

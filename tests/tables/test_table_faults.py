@@ -14,6 +14,7 @@ from oreo_lakehouse.errors import TableError
 if TYPE_CHECKING:
     from lake import Lake
 
+
 def test_a_full_or_closed_storage_leaves_the_table_as_it_was(lake: Lake, storage: Any, tmp_path: Path) -> None:
     name, table = lake.create(clause=f"location 'faulty://{tmp_path}/t'", rows=4000)
     assert table.blocks().names[0]

@@ -1,0 +1,173 @@
+"""Maintainers against each other, against writers and against the engine's own upkeep, all at once on one table.
+
+A maintainer may be turned away (`ConflictError`); a writer may not fail because of us, and every row that was
+acknowledged must be there exactly once. What the engines do to each other (two rewrites of the same files; pyiceberg,
+which leaves the retry to its caller) is counted apart.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+from model import COLUMNS, SELECT, made
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitFailedException
+from pyspark.errors import PySparkException
+from world import BID, World
+
+import oreo_lakehouse as oreo
+from oreo_lakehouse.errors import ConflictError
+from oreo_lakehouse.jvm import error_class, error_reason
+
+PAUSE = 0.2
+ARROW = {"bigint": pa.int64(), "int": pa.int32(), "string": pa.string()}
+OVERTAKEN = ("Concurrent", "CommitFailed", "ValidationException", "DELTA_CONCURRENT")
+"""How the engines' own rewrites say that somebody else was faster."""
+
+
+@dataclass
+class Raced:
+    """What happened: how often each did its work."""
+
+    seconds: float = 0.0
+    done: Counter[str] = field(default_factory=Counter[str])
+
+
+class Race:
+    """One table and everybody who is at it."""
+
+    def __init__(self, world: World, warehouse: Path, raced: Raced | None = None) -> None:
+        self.world, self.raced = world, raced or Raced()
+        self._warehouse, self._stop, self._lock = warehouse, threading.Event(), threading.Lock()
+        self._failures = list[str]()
+        self._numbers, self._acknowledged = itertools.count(world.model.next_id), list[int]()
+
+    def run(self, seconds: float, maintainers: int) -> Raced:
+        """Everybody works until the time is over; then the table must hold what was acknowledged.
+
+        Raises:
+            AssertionError: it does not.
+        """
+        self.world.maintain(0)  # the BID column is there before the writers start
+        others = [self._spark_appends, self._native_appends, self._compacts, self._cleans]
+        jobs = [*others, *[self._maintains] * maintainers]
+        threads = [threading.Thread(target=self._guarded, args=(job, number)) for number, job in enumerate(jobs)]
+        started = time.monotonic()
+        for thread in threads:
+            thread.start()
+        self._stop.wait(seconds)  # a failure ends the race
+        self._stop.set()
+        for thread in threads:
+            thread.join()
+        self.raced.seconds += time.monotonic() - started
+        assert not self._failures, self._failures
+        for number in self._acknowledged:
+            self.world.model.append(range(number, number + 1))
+        self.world.model.next_id = next(self._numbers)
+        self.world.maintain(1)
+        self.world.check()
+        assert self.world.unsettled() == []
+        return self.raced
+
+    def _guarded(self, job: Callable[[Any, int], None], number: int) -> None:
+        session = self.world.spark.newSession()
+        try:
+            while not self._stop.wait(PAUSE):
+                job(session, number)
+        except BaseException as error:
+            self._failures.append(f"{job.__name__.strip('_')}: {error_class(error)}: {error_reason(error)}")
+            self._stop.set()
+
+    def _count(self, what: str) -> None:
+        with self._lock:
+            self.raced.done[what] += 1
+
+    def _next(self) -> int:
+        with self._lock:
+            return next(self._numbers)
+
+    def _appended(self, number: int, what: str) -> None:
+        with self._lock:
+            self._acknowledged.append(number)
+        self._count(what)
+
+    def _spark_appends(self, session: Any, _: int) -> None:
+        number = self._next()
+        names = ", ".join(COLUMNS)
+        session.sql(f"insert into {self.world.name} ({names}) select {SELECT} from range({number}, {number + 1})")
+        self._appended(number, "appends by Spark")
+
+    def _native_appends(self, _: Any, __: int) -> None:
+        number = self._next()
+        row = {name: pa.array([value], ARROW[COLUMNS[name]]) for name, value in made(number).items()}
+        if self.world.kind.format == "delta":
+            folder = self.world.dossier().table.identity.location.removeprefix("file:")
+            with_bid = pa.table({**row, BID: pa.array([None], pa.int32())})
+            deltalake.write_deltalake(folder, with_bid, mode="append")
+            self._appended(number, "appends by delta-rs")
+            return
+        catalog = SqlCatalog("iceberg", uri=f"sqlite:///{self._warehouse}/_iceberg.db", warehouse=str(self._warehouse))
+        try:
+            catalog.load_table(self.world.name.removeprefix("iceberg.")).append(pa.table(row))
+        except CommitFailedException:
+            self._count("appends that pyiceberg must repeat")
+            return
+        self._appended(number, "appends by pyiceberg")
+
+    def _compacts(self, session: Any, number: int) -> None:
+        statement = f"optimize {self.world.name}"
+        if self.world.kind.format == "iceberg":
+            options = "options => map('rewrite-all', 'true')"
+            table = self.world.name.removeprefix("iceberg.")
+            statement = f"call iceberg.system.rewrite_data_files(table => '{table}', {options})"
+        try:
+            session.sql(statement).collect()
+        except PySparkException as error:
+            said = f"{error_class(error)} {error_reason(error)}"
+            if not any(word in said for word in OVERTAKEN):
+                raise
+            self._count("compactions that were overtaken")
+            return
+        self._count("compactions")
+        self._stop.wait(3 * PAUSE)
+
+    def _cleans(self, session: Any, _: int) -> None:
+        """With a retention that spares what others are still writing, as everybody should."""
+        if self.world.kind.format == "delta":
+            session.sql(f"vacuum {self.world.name}").collect()
+        else:
+            before = datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=30)
+            table = self.world.name.removeprefix("iceberg.")
+            call = f"table => '{table}', older_than => timestamp'{before}', retain_last => 5"
+            session.sql(f"call iceberg.system.expire_snapshots({call})").collect()
+        self._count("cleanings")
+        self._stop.wait(10 * PAUSE)
+
+    def _maintains(self, session: Any, number: int) -> None:
+        world, turn = self.world, self.raced.done["runs"]
+        log = world.folder / f"race-{number}-{turn}.jsonl"
+        first = datetime.now(UTC) - timedelta(days=1)
+        with log.open("w") as out:
+            for at in range(24):
+                text = f"select count(*) from {world.name} where {('value', 'id', 'part')[turn % 3]} = {at % 5}"
+                out.write(json.dumps({"statement_text": text, "start_time": str(first + timedelta(seconds=at))}) + "\n")
+        try:
+            oreo.import_queries(session, world.name, [str(log)], world.config)
+            outcome = oreo.maintain(session, world.name, world.config)
+        except ConflictError:
+            self._count("runs that were turned away")
+            return
+        self._count("runs")
+        if outcome.version_after != outcome.version_before:
+            self._count("layouts")

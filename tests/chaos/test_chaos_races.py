@@ -1,0 +1,24 @@
+"""The suite's share of the races; `examples/chaos.py` goes on for as long as wanted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from histories import world_of
+from races import Race
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_maintainers_and_writers_at_once_lose_nothing_and_fail_nobody(
+    spark: SparkSession, warehouse: Path, kind: str
+) -> None:
+    with world_of(spark, kind) as world:
+        raced = Race(world, warehouse).run(15, maintainers=2)
+    assert raced.done["layouts"] > 0
+    assert raced.done["appends by Spark"] > 0
+    assert raced.done["appends by delta-rs"] + raced.done["appends by pyiceberg"] > 0
