@@ -23,7 +23,6 @@ import pyarrow as pa
 from model import COLUMNS, SELECT, made
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
-from pyspark.errors import PySparkException
 from world import BID, World
 
 import oreo_lakehouse as oreo
@@ -59,7 +58,10 @@ class Race:
         Raises:
             AssertionError: it does not.
         """
-        self.world.maintain(0)  # the BID column is there before the writers start
+        for number in itertools.count():  # the BID column is there before the writers start
+            self.world.maintain(number)
+            if self.world.moves:
+                break
         others = [self._spark_appends, self._native_appends, self._compacts, self._cleans]
         jobs = [*others, *[self._maintains] * maintainers]
         threads = [threading.Thread(target=self._guarded, args=(job, number)) for number, job in enumerate(jobs)]
@@ -133,7 +135,7 @@ class Race:
             statement = f"call iceberg.system.rewrite_data_files(table => '{table}', {options})"
         try:
             session.sql(statement).collect()
-        except PySparkException as error:
+        except Exception as error:  # of Spark or of the JVM, as the format pleases
             said = f"{error_class(error)} {error_reason(error)}"
             if not any(word in said for word in OVERTAKEN):
                 raise
