@@ -67,7 +67,7 @@ class Outlook:
             latest = window.take(slice(-_FROM, None))
             more = augmented(latest, space.sample, _FROM - len(latest), random, move=False)
             for horizon in _BUILT_FOR:
-                ahead = min(horizon, self._room)
+                ahead = min(horizon, max(_LEAST_LIFE, self._room))
                 workload = project(Workload.concat([more, latest]), drift, ahead, _BUILT_FROM, random)
                 for name in generators:
                     yield generate(name, space.sample, workload, blocks, space.mode), workload
@@ -90,10 +90,11 @@ class Outlook:
     def _look(self, space: StateSpace, query: int, since: int) -> tuple[Workload, Drift]:
         window = space.stream.take(slice(max(0, query + 1 - min(since, _LOOK_AT)), query + 1))
         drift = find_drift(window)
-        self._room = max(_LEAST_LIFE, room(window, drift, space.sample))
+        self._room = max(0.0, room(window, drift, space.sample))
         return window, drift
 
     def _update(self, space: StateSpace, window: Workload, drift: Drift, states: Sequence[str]) -> None:
+        # Never beyond the table's end: what is asked there costs nothing in any state, and would hide every gain.
         workload = project(window.take(slice(-_FROM, None)), drift, min(_AHEAD, self._room), _PROJECTED, self._random())
         known = [state for state in states if state in space]
         for state, mean in zip(known, space.outlook(known, workload).tolist(), strict=True):

@@ -55,6 +55,27 @@ def test_a_selective_workload_leads_to_a_layout_that_serves_it(policy):
     assert optimizer.layouts[advice.target.id] is advice.target
 
 
+@pytest.mark.parametrize(
+    ("start", "step"),
+    [(800, 4), (0, 37)],
+    ids=["up to now, where the table ends", "once across the table in 27 queries"],
+)
+def test_literals_that_slide_to_the_table_s_end_are_served_too(start, step):
+    """What lies beyond the end costs nothing in any layout: projecting queries there hid every gain."""
+    slid = [
+        And(
+            (
+                Compare("a", Op.GE, Kind.INTEGER, (start + n * step) % 960),
+                Compare("a", Op.LT, Kind.INTEGER, (start + n * step) % 960 + 40),
+            )
+        )
+        for n in range(40)
+    ]
+    advice = OnlineOptimizer(DECIDE["planner"], LAYOUT, seed=1).advise(slid, ROWS, BLOCKS, 16, "initial")
+    assert advice.target is not None
+    assert advice.target_cost < 0.5
+
+
 @both
 def test_no_queries_and_full_scans_change_nothing(policy):
     optimizer = OnlineOptimizer(DECIDE[policy], LAYOUT, seed=1)
