@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from oreo_lakehouse.config import load_config
+from oreo_lakehouse.jvm import java_session, jvm
 from oreo_lakehouse.maintenance.dossier import open_dossier
 from oreo_lakehouse.tables.certificate import certify
 from oreo_lakehouse.tables.delta import DeltaTable
@@ -88,6 +89,8 @@ def test_a_real_ctrl_c_while_spark_works_is_one_sentence(
     with monkeypatch.context() as patched:
         patched.setattr(KINDS[shop.format], "stage", staged)
         stopped = shop.maintain("--json")
+    # A command's process ends here. This one goes on, over a new connection whose thread knows no session yet.
+    jvm(spark).org.apache.spark.sql.classic.SparkSession.setActiveSession(java_session(spark))
     assert (stopped.exit_code, stopped.stdout) == (130, "")
     assert "interrupted; the table reads as before" in stopped.stderr
     assert "Traceback" not in stopped.stderr
