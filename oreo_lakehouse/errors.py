@@ -97,3 +97,10 @@ class UnknownOutcomeError(OreoError):
     """A commit may or may not have landed; the next run finds out."""
 
     exit_code = ExitCode.UNKNOWN
+
+
+def was_interrupted(error: BaseException | None) -> bool:
+    """Whether it is a Ctrl-C, or what tidying up after one ran into."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 import typer
 
 from oreo_lakehouse.config import Config, load_config
-from oreo_lakehouse.errors import ExitCode, OreoError
+from oreo_lakehouse.errors import ExitCode, OreoError, was_interrupted
 from oreo_lakehouse.jvm import forget_connection
 from oreo_lakehouse.maintenance.dossier import Dossier, open_dossier
 from oreo_lakehouse.maintenance.offline import TableView, open_offline, open_view
@@ -32,6 +32,8 @@ Arguments = ParamSpec("Arguments")
 
 INTERRUPTED = 130
 """The shell's own code for Ctrl-C."""
+CANCELLING = "oreo-cancelling"
+"""The name of the thread that cancels Spark's jobs after it."""
 
 EXIT_CODES = (
     f"Exit codes: {ExitCode.DONE} done or nothing to do; {ExitCode.CONFLICT} somebody else was faster, run again "
@@ -63,24 +65,21 @@ def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
     def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
         try:
             command(*args, **kwargs)
-        except OreoError as error:
-            console.fail(str(error))
-            raise typer.Exit(error.exit_code) from error
-        except KeyboardInterrupt as error:
-            console.fail("interrupted; the table reads as before, and the next run tidies up")
-            raise typer.Exit(INTERRUPTED) from error
         except (typer.Exit, typer.Abort):
             raise
-        except Exception as error:
-            if os.environ.get("OREO_DEBUG"):
+        except (Exception, KeyboardInterrupt) as error:
+            if was_interrupted(error):
+                console.fail("interrupted; the table reads as before, and the next run tidies up")
+                raise typer.Exit(INTERRUPTED) from error
+            if os.environ.get("OREO_DEBUG") and not isinstance(error, OreoError):
                 traceback.print_exc()
             console.fail(sentence(error))
-            raise typer.Exit(ExitCode.CANNOT_RUN) from error
+            raise typer.Exit(error.exit_code if isinstance(error, OreoError) else ExitCode.CANNOT_RUN) from error
 
     return run
 
 
-def sentence(error: Exception) -> str:
+def sentence(error: BaseException) -> str:
     """What a user is told of an error: ours are sentences already, of others the first line and what to do."""
     if isinstance(error, OreoError):
         return str(error)
@@ -157,7 +156,7 @@ def _interruptible(spark: SparkSession) -> Generator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         logging.disable()  # py4j would log the interrupted call with its whole stack; we say it in a sentence
         forget_connection()
-        threading.Thread(target=cancel, daemon=True).start()  # by a connection of its own
+        threading.Thread(target=cancel, name=CANCELLING, daemon=True).start()  # by a connection of its own
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, interrupt)

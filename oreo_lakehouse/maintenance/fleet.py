@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from oreo_lakehouse.errors import ExitCode, NotATableError, OreoError, TableNotFoundError
+from oreo_lakehouse.errors import ExitCode, NotATableError, OreoError, TableNotFoundError, was_interrupted
 from oreo_lakehouse.jvm import error_reason
 from oreo_lakehouse.maintenance.maintain import maintain
 from oreo_lakehouse.maintenance.options import RunOptions
@@ -103,6 +103,8 @@ def maintain_all(
                 yield TableRun(table, error=error)
             continue
         except Exception as error:  # whatever happens to one table, the others get their turn
+            if was_interrupted(error):
+                raise KeyboardInterrupt from error
             yield TableRun(table, error=error)
             continue
         if left.budget is not None:

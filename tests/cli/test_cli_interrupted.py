@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from oreo_lakehouse.cli.frame import CANCELLING
 from oreo_lakehouse.config import load_config
 from oreo_lakehouse.jvm import java_session, jvm
 from oreo_lakehouse.maintenance.dossier import open_dossier
@@ -89,7 +90,11 @@ def test_a_real_ctrl_c_while_spark_works_is_one_sentence(
     with monkeypatch.context() as patched:
         patched.setattr(KINDS[shop.format], "stage", staged)
         stopped = shop.maintain("--json")
-    # A command's process ends here. This one goes on, over a new connection whose thread knows no session yet.
+    # A command's process ends here. This one goes on when all jobs are cancelled, and over a new connection whose
+    # thread knows no session yet.
+    for thread in threading.enumerate():
+        if thread.name == CANCELLING:
+            thread.join()
     jvm(spark).org.apache.spark.sql.classic.SparkSession.setActiveSession(java_session(spark))
     assert (stopped.exit_code, stopped.stdout) == (130, "")
     assert "interrupted; the table reads as before" in stopped.stderr
@@ -97,3 +102,18 @@ def test_a_real_ctrl_c_while_spark_works_is_one_sentence(
     assert certify(spark.table(shop.name), ["_oreo_bid"]) == before
     assert shop.maintained()["decision"] == "move"
     assert certify(spark.table(shop.name), ["_oreo_bid"]) == before
+
+
+def test_an_error_while_tidying_up_after_ctrl_c_does_not_hide_it(shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shop.oreo("history", "import", shop.name, str(shop.log())).exit_code == 0
+
+    def interrupted(*_: Any) -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise OSError("the connection is gone")
+
+    monkeypatch.setattr(KINDS[shop.format], "stage", interrupted)
+    stopped = shop.maintain("--json")
+    assert (stopped.exit_code, stopped.stdout) == (130, "")
+    assert "interrupted" in stopped.stderr
