@@ -107,7 +107,7 @@ def kill_and_go_on(world: World, draw: random.Random, killed: Killed) -> None:
     world.spark = spark.newSession()  # what the dead child set in it is gone with it
     ended = killed_at(point, times, lambda: getattr(world, action)(number))
     world.spark = spark
-    world.told += 1  # the child's log has this number
+    world.told += 1  # the child told as much
     try:
         world.read_anew()
         world.maintain(draw.randrange(1000))

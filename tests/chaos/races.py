@@ -8,7 +8,6 @@ which leaves the retry to its caller) is counted apart.
 from __future__ import annotations
 
 import itertools
-import json
 import threading
 import time
 from collections import Counter
@@ -127,7 +126,7 @@ class Race:
             return
         self._appended(number, "appends by pyiceberg")
 
-    def _compacts(self, session: Any, number: int) -> None:
+    def _compacts(self, session: Any, _: int) -> None:
         statement = f"optimize {self.world.name}"
         if self.world.kind.format == "iceberg":
             options = "options => map('rewrite-all', 'true')"
@@ -156,16 +155,10 @@ class Race:
         self._count("cleanings")
         self._stop.wait(10 * PAUSE)
 
-    def _maintains(self, session: Any, number: int) -> None:
-        world, turn = self.world, self.raced.done["runs"]
-        log = world.folder / f"race-{number}-{turn}.jsonl"
-        first = datetime.now(UTC) - timedelta(days=1)
-        with log.open("w") as out:
-            for at in range(24):
-                text = f"select count(*) from {world.name} where {('value', 'id', 'part')[turn % 3]} = {at % 5}"
-                out.write(json.dumps({"statement_text": text, "start_time": str(first + timedelta(seconds=at))}) + "\n")
+    def _maintains(self, session: Any, _: int) -> None:
+        world, column = self.world, ("value", "id", "part")[self.raced.done["runs"] % 3]
         try:
-            oreo.import_queries(session, world.name, [str(log)], world.config)
+            world.import_log(session, [f"{column} = {at % 5}" for at in range(24)])
             outcome = oreo.maintain(session, world.name, world.config)
         except ConflictError:
             self._count("runs that were turned away")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import uuid
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,18 +43,22 @@ class World(Strangers):
     def dossier(self) -> Dossier:
         return open_dossier(self.spark, self.name, self.config)
 
+    def import_log(self, spark: SparkSession, conditions: Sequence[str]) -> None:
+        """Tell the table's history of queries with these conditions, each log a minute after the one before."""
+        self.told += 1
+        log = self.folder / f"{uuid.uuid4().hex}.jsonl"
+        first = datetime.now(UTC) - timedelta(days=2) + timedelta(minutes=self.told)
+        with log.open("w") as out:
+            for at, condition in enumerate(conditions):
+                text = f"select count(*) from {self.name} where {condition}"
+                out.write(json.dumps({"statement_text": text, "start_time": str(first + timedelta(seconds=at))}) + "\n")
+        oreo.import_queries(spark, self.name, [str(log)], self.config)
+
     # What we do.
 
     def maintain(self, number: int) -> None:
         """New queries with a focus, and a run that decides about them."""
-        self.told += 1
-        log = self.folder / f"log{self.told}.jsonl"
-        first = datetime.now(UTC) - timedelta(days=2) + timedelta(minutes=self.told)
-        with log.open("w") as out:
-            for at in range(24):
-                text = f"select count(*) from {self.name} where {self.model.condition(number // 3 * 3 + at % 3).sql}"
-                out.write(json.dumps({"statement_text": text, "start_time": str(first + timedelta(seconds=at))}) + "\n")
-        oreo.import_queries(self.spark, self.name, [str(log)], self.config)
+        self.import_log(self.spark, [self.model.condition(number // 3 * 3 + at % 3).sql for at in range(24)])
         before = self._version()
         outcome = oreo.maintain(self.spark, self.name, self.config)
         assert (outcome.version_before, outcome.version_after) == (before, self._version())

@@ -7,14 +7,8 @@ from pathlib import Path
 from typing import Any
 
 
-def ask(shop: Any, day: int, column: str = "k") -> None:
-    log = shop.log(column=column, start=day, name=f"log{day}.jsonl")
-    done = shop.oreo("history", "import", shop.name, str(log))
-    assert done.exit_code == 0, done.output
-
-
 def test_changed_columns_a_new_table_and_a_turned_clock(spark: Any, shop: Any) -> None:
-    ask(shop, 0)
+    shop.ask(0)
     assert shop.maintained()["decision"] == "move"
 
     # The clock: the last line seems to have been written tomorrow.
@@ -26,7 +20,7 @@ def test_changed_columns_a_new_table_and_a_turned_clock(spark: Any, shop: Any) -
     if shop.format == "delta":
         spark.sql(f"ALTER TABLE {shop.name} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
     spark.sql(f"ALTER TABLE {shop.name} ALTER COLUMN k TYPE {'double' if shop.format == 'delta' else 'bigint'}")
-    ask(shop, 10, column="k")
+    shop.ask(10, column="k")
     widened = shop.maintain("--dry-run")
     assert widened.exit_code == 0, widened.output
     assert ("column k changed from integer to float" in widened.stderr) == (shop.format == "delta")
@@ -35,7 +29,7 @@ def test_changed_columns_a_new_table_and_a_turned_clock(spark: Any, shop: Any) -
     if shop.format == "delta":
         spark.sql(f"ALTER TABLE {shop.name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
     spark.sql(f"ALTER TABLE {shop.name} RENAME COLUMN k TO kk")
-    ask(shop, 1, column="d")
+    shop.ask(1, column="d")
     done = shop.maintain("--json")
     assert done.exit_code == 0, done.output
     assert "column k is gone (dropped or renamed)" in done.stderr
@@ -52,7 +46,7 @@ def test_changed_columns_a_new_table_and_a_turned_clock(spark: Any, shop: Any) -
 
 
 def test_a_store_that_cannot_be_written_is_named(shop: Any) -> None:
-    ask(shop, 0)
+    shop.ask(0)
     blocked = Path(shop.folder, "blocked")
     blocked.write_text("a file where the store's folder should be")
     shop.config.write_text(shop.config.read_text().replace(str(shop.folder / "store"), str(blocked)))

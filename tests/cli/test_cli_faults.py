@@ -20,13 +20,8 @@ def faulty_shop(spark: Any, shop: Any, storage: Any) -> Any:
     rows = spark.table(shop.name)
     rows.writeTo(name).using(shop.format).tableProperty("location", f"faulty://{shop.folder}/t").create()
     made = replace(shop, name=name)
-    asked(made, 0)
+    made.ask()
     return made
-
-
-def asked(shop: Any, day: int, column: str = "k") -> None:
-    done = shop.oreo("history", "import", shop.name, str(shop.log(column=column, start=day, name=f"log{day}.jsonl")))
-    assert done.exit_code == 0, done.output
 
 
 def data_files(folder: Path) -> set[Path]:
@@ -72,7 +67,7 @@ def test_storage_that_fails_is_named_and_the_next_run_goes_on(spark: Any, faulty
 
 def test_a_layout_past_retention_is_told_and_cannot_be_undone(spark: Any, shop: Any) -> None:
     want = certify(spark.table(shop.name))
-    asked(shop, 0)
+    shop.ask()
     first = shop.maintained()
     assert first["decision"] == "move"
     if shop.format == "delta":

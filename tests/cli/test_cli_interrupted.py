@@ -29,7 +29,7 @@ def test_every_interrupted_run_is_tidied_up_after_by_the_next(
 ) -> None:
     """Four runs in a row are interrupted, each a step later; the fifth finds the fourth's commit."""
     before = certify(spark.table(shop.name), ["_oreo_bid"])
-    assert shop.oreo("history", "import", shop.name, str(shop.log())).exit_code == 0
+    shop.ask()
     kind = KINDS[shop.format]
     written: list[str] = []
 
@@ -79,7 +79,7 @@ def test_a_real_ctrl_c_while_spark_works_is_one_sentence(
     spark: Any, shop: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = certify(spark.table(shop.name), ["_oreo_bid"])
-    assert shop.oreo("history", "import", shop.name, str(shop.log())).exit_code == 0
+    shop.ask()
     real, here = KINDS[shop.format].stage, threading.get_ident()
     assert threading.current_thread() is threading.main_thread()  # signals come to no other
 
@@ -105,7 +105,7 @@ def test_a_real_ctrl_c_while_spark_works_is_one_sentence(
 
 
 def test_an_error_while_tidying_up_after_ctrl_c_does_not_hide_it(shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shop.oreo("history", "import", shop.name, str(shop.log())).exit_code == 0
+    shop.ask()
 
     def interrupted(*_: Any) -> None:
         try:
