@@ -26,6 +26,14 @@ def java_session(spark: SparkSession) -> Any:
     return spark._jsparkSession
 
 
+def activate(spark: SparkSession) -> None:
+    """Make this the active session of the JVM thread behind ours.
+
+    Delta and the catalogs ask that thread, not us; a Python thread that Spark has never seen has no active session.
+    """
+    jvm(spark).org.apache.spark.sql.classic.SparkSession.setActiveSession(java_session(spark))
+
+
 def hadoop_conf(spark: SparkSession) -> Any:
     """The session's Hadoop configuration, `spark.hadoop.*` settings applied."""
     return java_session(spark).sessionState().newHadoopConf()

