@@ -86,6 +86,6 @@ def _execute(run: Run) -> Outcome:
     ours = dossier.facts.names() if blocks.partitions else ()
     shards = shards_of(blocks, beginnings(blocks, dossier.book.firsts(), config.layout, ours))
     if shards:
-        return maintain_shards(run, shards, state, version, blocks)
+        return maintain_shards(run, shards, state, version, blocks, (queries, cursor))
     alpha = alpha_of(config.decide.alpha, dossier.ledger.lines(["commit", "calibration"]))
     return judge(run, state, observe(dossier, version, blocks, queries, config.layout), cursor, alpha)

@@ -2,6 +2,7 @@
 
 A shard's run is a table's run, on the shard's own state and ledger, and saves its state after its commit: if the whole
 run dies, shards that were done stay done. Shards that most was asked of come first, so a budget goes where it helps.
+Where others are writing all the time, that shard has to wait for another run, and the other shards do not.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from oreo_lakehouse.errors import ConflictError
 from oreo_lakehouse.layouts.skipping import might_match
 from oreo_lakehouse.maintenance.alpha import Alpha, alpha_of
 from oreo_lakehouse.maintenance.evidence import observe, obstacle
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
 _Cursor = dict[str, Any]
 
 
-def maintain_shards(run: Run, shards: Sequence[Shard], state: State, version: int, blocks: Blocks) -> Outcome:
+def maintain_shards(
+    run: Run, shards: Sequence[Shard], state: State, version: int, blocks: Blocks, new: tuple[QueryBatch, _Cursor]
+) -> Outcome:
     """Judge every shard; the outcome tells of the table, and of each shard that there was something to decide about.
 
     Args:
@@ -44,21 +48,36 @@ def maintain_shards(run: Run, shards: Sequence[Shard], state: State, version: in
         state: what was remembered of the table from before it had shards; they go on from there in the history.
         version: the table's.
         blocks: its files.
+        new: the queries since `state`, and where they end.
+
+    Raises:
+        ConflictError: some shards were changed by others all the time; the other shards are done.
     """
     if not run.options.dry_run:
         run.dossier.book.add([shard.first for shard in shards])
-    history = _History(run.dossier)
+    history = _History(run.dossier, state.cursor, new)
     parts = [_Part(run, shard, blocks, state, history) for shard in shards]
     alpha = _alpha(run, parts)
     outcomes: list[Outcome] = []
+    refused: list[str] = []
     for part in sorted(parts, key=lambda part: -len(part.queries) * part.blocks.total_rows):
         left = run.options
         if left.budget is not None:
             left = replace(left, budget=max(0, left.budget - sum(done.bytes_rewritten for done in outcomes)))
-        done = part.maintain(left, version if not outcomes else run.dossier.table.version(), alpha)
+        try:
+            done = part.maintain(left, version if not outcomes else run.dossier.table.version(), alpha)
+        except ConflictError as conflict:
+            refused.append(f"{part.shard.label}: {conflict}")
+            continue
         if done is not None:
             outcomes.append(done)
-    queries, cursor, _ = history.since(state.cursor)
+    if refused:
+        moved = sum(done.decision != "stay" for done in outcomes)
+        raise ConflictError(
+            f"{len(refused)} of {len(shards)} shards could not be maintained, {moved} others were rewritten. "
+            f"{refused[0]}"
+        )
+    queries, cursor = new
     evidence = observe(run.dossier, version, blocks, queries, run.config.layout)
     after = state
     if len(queries):
@@ -69,16 +88,23 @@ def maintain_shards(run: Run, shards: Sequence[Shard], state: State, version: in
 class _History:
     """The table's queries, each stretch of them read and compiled once for all shards that ask for it."""
 
-    def __init__(self, dossier: Dossier) -> None:
+    def __init__(self, dossier: Dossier, cursor: _Cursor, new: tuple[QueryBatch, _Cursor]) -> None:
         self._store = dossier.history
-        self._read: dict[str, tuple[QueryBatch, _Cursor, Workload]] = {}
+        self._read = {_key(cursor): new}
+        self._compiled: dict[str, Workload] = {}
 
     def since(self, cursor: _Cursor) -> tuple[QueryBatch, _Cursor, Workload]:
-        key = json.dumps(cursor, sort_keys=True)
+        key = _key(cursor)
         if key not in self._read:
-            queries, after = self._store.read_since(cursor)
-            self._read[key] = queries, after, queries.workload()
-        return self._read[key]
+            self._read[key] = self._store.read_since(cursor)
+        queries, after = self._read[key]
+        if key not in self._compiled:
+            self._compiled[key] = queries.workload()
+        return queries, after, self._compiled[key]
+
+
+def _key(cursor: _Cursor) -> str:
+    return json.dumps(cursor, sort_keys=True)
 
 
 class _Part:

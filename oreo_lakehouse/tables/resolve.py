@@ -13,7 +13,16 @@ from py4j.java_gateway import is_instance_of
 
 from oreo_lakehouse.errors import NotATableError, TableError, TableNotFoundError
 from oreo_lakehouse.history.paths import looks_like_path
-from oreo_lakehouse.jvm import activate, error_class, error_reason, hadoop_conf, java_session, jvm, root_reason, scala_seq
+from oreo_lakehouse.jvm import (
+    activate,
+    error_class,
+    error_reason,
+    hadoop_conf,
+    java_session,
+    jvm,
+    root_reason,
+    scala_seq,
+)
 from oreo_lakehouse.tables.delta import DeltaTable
 from oreo_lakehouse.tables.iceberg import IcebergTable
 from oreo_lakehouse.tables.patience import answered

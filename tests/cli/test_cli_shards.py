@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+import oreo_lakehouse as oreo
+from oreo_lakehouse.config import load_config
+from oreo_lakehouse.errors import ConflictError
+from oreo_lakehouse.maintenance.rewrite import ATTEMPTS
 from oreo_lakehouse.tables.certificate import certify
 
 REGIONS = ("AP", "EU", "US")
@@ -138,3 +142,26 @@ def test_what_is_appended_to_one_shard_is_folded_there(spark: Any, regions: Any)
     whole = shop.maintained()
     assert "shards" not in whole
     assert whole["decision"] == "move"
+
+
+@pytest.mark.parametrize("shop", ["iceberg"], indirect=True)
+def test_a_shard_that_others_write_all_the_time_waits_and_the_others_do_not(spark: Any, regions: Any) -> None:
+    shop = regions
+    before = {r: files(spark, shop, r) for r in REGIONS}
+    ask(shop, 0, 60, *(f"region = '{region}' AND k BETWEEN {{low}} AND {{high}}" for region in ("EU", "US")))
+    deleted = list[int]()
+
+    def interfere(step: str, _: float | None = None) -> None:
+        if step == "region=EU: committing":
+            deleted.append(spark.sql(f"SELECT min(id) FROM {shop.name} WHERE region = 'EU'").head()[0])
+            spark.sql(f"DELETE FROM {shop.name} WHERE id = {deleted[-1]}")
+
+    with pytest.raises(
+        ConflictError, match="1 of 3 shards could not be maintained, 1 others were rewritten. region=EU"
+    ):
+        oreo.maintain(spark, shop.name, load_config(shop.config), progress=interfere)
+    assert len(deleted) == ATTEMPTS
+    assert not files(spark, shop, "US") & before["US"]
+    assert spark.table(shop.name).count() == 9_000 - ATTEMPTS
+    again = shop.maintained()
+    assert {one["shard"]: one["decision"] for one in again["shards"]} == {"region=EU": "move"}
