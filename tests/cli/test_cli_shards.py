@@ -156,9 +156,7 @@ def test_a_shard_that_others_write_all_the_time_waits_and_the_others_do_not(spar
             deleted.append(spark.sql(f"SELECT min(id) FROM {shop.name} WHERE region = 'EU'").head()[0])
             spark.sql(f"DELETE FROM {shop.name} WHERE id = {deleted[-1]}")
 
-    with pytest.raises(
-        ConflictError, match="1 of 3 shards could not be maintained, 1 others were rewritten. region=EU"
-    ):
+    with pytest.raises(ConflictError, match="1 of 3 shards could not be maintained, 1 others were rewritten"):
         oreo.maintain(spark, shop.name, load_config(shop.config), progress=interfere)
     assert len(deleted) == ATTEMPTS
     assert not files(spark, shop, "US") & before["US"]
