@@ -50,7 +50,7 @@ class Race:
     def __init__(self, world: World, warehouse: Path, raced: Raced | None = None) -> None:
         self.world, self.raced = world, raced or Raced()
         self._warehouse, self._stop, self._lock = warehouse, threading.Event(), threading.Lock()
-        self._failures = list[str]()
+        self._failures, self._compacted = list[str](), 0
         self._numbers, self._acknowledged = itertools.count(world.model.next_id), list[int]()
 
     def run(self, seconds: float, maintainers: int) -> Raced:
@@ -152,7 +152,9 @@ class Race:
             self._count("compactions that were overtaken")
             return
         self._count("compactions")
-        self._stop.wait(3 * PAUSE)
+        # Nobody compacts without end: a layout takes longer than a compaction, and each one makes it start over.
+        self._compacted += 1
+        self._stop.wait(3 * PAUSE * self._compacted)
 
     def _cleans(self, session: Any, _: int) -> None:
         """With a retention that spares what others are still writing, as everybody should."""
