@@ -42,7 +42,12 @@ def observed(
     difference is a reason to take the certificate again by `certify`, not yet a proof that rows differ.
     """
     observation = Observation(name)
-    watched = df.observe(observation, *aggregates(df, exclude))
+    # Spark observes row by row, outside of the code that it generates for a stage: the hash is taken before that.
+    column = "__oreo_hash"
+    while column in (name.lower() for name in df.columns):
+        column += "_"
+    hashed = df.withColumn(column, hash_expression(df, exclude))
+    watched = hashed.observe(observation, *_sums(sf.col(column))).drop(column)
 
     def read() -> RowCertificate | None:
         java: Any = observation._jo
@@ -77,9 +82,12 @@ def quoted(name: str) -> str:
 
 def aggregates(df: DataFrame, exclude: Collection[str]) -> tuple[Column, Column]:
     """`rows` and `checksum`: added up over any division of the rows, they are the certificate of all of them."""
+    return _sums(hash_expression(df, exclude))
+
+
+def _sums(number: Column) -> tuple[Column, Column]:
     # A sum of longs would overflow, which ANSI mode makes an error, and a sum of decimals takes an object a row. So the
     # hash is added up in three parts of at most 22 bits, which 2^41 rows cannot make overflow, and put together again.
-    number = hash_expression(df, exclude)
     bits = 22
     part = sf.lit((1 << bits) - 1).cast("long")
     parts = [number.bitwiseAND(part), sf.shiftright(number, bits).bitwiseAND(part), sf.shiftright(number, 2 * bits)]
@@ -106,7 +114,8 @@ def _parts(value: Column, dtype: DataType) -> list[Column]:
     if isinstance(dtype, ArrayType):
         element = dtype.elementType
         return [missing, sf.size(value), sf.transform(value, lambda item: sf.xxhash64(*_parts(item, element)))]
-    if isinstance(dtype, StringType):
-        # Under a collation, strings that compare equal hash equal; their bytes do not.
+    if isinstance(dtype, StringType) and not dtype.isUTF8BinaryCollation():
+        # Under a collation, strings that compare equal hash equal; their bytes do not. Other strings are hashed where
+        # they lie: bytes would be a copy of each.
         return [missing, value.cast("binary")]
     return [missing, value]

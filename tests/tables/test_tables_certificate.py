@@ -84,9 +84,10 @@ def test_no_rows_have_a_certificate_too(spark: SparkSession) -> None:
 
 
 def test_the_observed_certificate_equals_the_one_by_a_pass(spark: SparkSession, tmp_path: Any) -> None:
-    rows = spark.range(1000).selectExpr("id", "cast(id as string) s")
+    rows = spark.range(1000).selectExpr("id", "cast(id as string) s", "id % 5 as __OREO_HASH")  # any name is a name
     watched, read = observed(rows, ["s"], "input")
     arrange(watched, Mod3(), "bid").write.parquet(str(tmp_path / "out"))
+    assert spark.read.parquet(str(tmp_path / "out")).columns == [*rows.columns, "bid"]
     assert read() == certify(rows, ["s"])
 
 
