@@ -31,9 +31,11 @@ def record(fmt: str, rows: int, blocks: int, rounds: int, found: Found) -> dict[
         if name in seconds
     }
     ratios |= {
-        f"{name}: verify / {name}": seconds[f"{name}: verify"] / seconds[name] for name in ("ours", "ours, qd-tree")
+        f"{name}: {part} / {name}": seconds[f"{name}: {part}"] / seconds[name]
+        for name in ("ours", "ours, qd-tree")
+        for part in ("verify", "verify, facts")
     }
-    whole = seconds["ours"] + seconds["ours: verify"]
+    whole = seconds["ours"] + seconds["ours: verify, facts"]
     return {
         "format": fmt,
         "rows": rows,

@@ -33,6 +33,14 @@ class Layout(ABC):
     columns: tuple[str, ...]
     """The columns that decide a row's block, most important first."""
 
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The columns that rows are sorted by inside a block, so that engines skip parts of a file too.
+
+        Only the first one, whose order is the only one that pages of a file show: each more is a dearer comparison.
+        """
+        return self.columns[:1]
+
     @abstractmethod
     def assign(self, rows: pa.Table) -> Bids:
         """The BID of every row."""

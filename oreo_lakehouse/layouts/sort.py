@@ -20,6 +20,10 @@ class SortLayout(TreeLayout):
     kind: ClassVar[str] = "sort"
     title: ClassVar[str] = "sorted by"
 
+    @property
+    def order(self) -> tuple[str, ...]:
+        return self.columns
+
 
 register_layout(SortLayout.kind, SortLayout.from_json)
 

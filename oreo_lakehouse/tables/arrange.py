@@ -23,12 +23,12 @@ def arrange(df: DataFrame, layout: Layout, bid_column: str, partition_columns: S
 
     Only `repartitionById` keeps blocks pure: hashing BIDs puts several into one partition, and adaptive execution
     would merge small ones. Inside a partition the rows are sorted, by the table's partition columns first because
-    each of their values gets files of its own, then by the layout's columns so that Parquet row groups skip too.
+    each of their values gets files of its own, then by the layout's order so that Parquet row groups skip too.
     """
     bid = sf.expr(layout.sql()).cast("int")
     if bid_column:
         df, bid = df.withColumn(bid_column, bid), sf.col(quoted(bid_column))
-    order = list(dict.fromkeys([*partition_columns, *layout.columns]))
+    order = list(dict.fromkeys([*partition_columns, *layout.order]))
     parted = df.repartitionById(layout.blocks, bid)
     return parted.sortWithinPartitions(*[sf.col(quoted(name)) for name in order]) if order else parted
 
