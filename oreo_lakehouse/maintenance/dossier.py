@@ -14,7 +14,7 @@ from oreo_lakehouse.maintenance.facts import FactStore
 from oreo_lakehouse.maintenance.keptblocks import KeptBlocks
 from oreo_lakehouse.maintenance.ledger import Ledger
 from oreo_lakehouse.maintenance.pending import Pending
-from oreo_lakehouse.maintenance.shards import ShardBook, shard_folder
+from oreo_lakehouse.maintenance.shards import ShardBook, shard_folder, shards_of
 from oreo_lakehouse.maintenance.shardtable import ShardTable
 from oreo_lakehouse.maintenance.state import StateStore
 from oreo_lakehouse.store import HadoopStore, Store, default_root
@@ -65,6 +65,11 @@ class Dossier:
             blocks=KeptBlocks(self.store, folder),
             shard=shard,
         )
+
+    def by_shard(self, blocks: Blocks) -> dict[str, Dossier]:
+        """What is kept about each shard that has some of the table's files, by the shard's id."""
+        found = shards_of(blocks, self.book.firsts())
+        return {shard.id: self.of_shard(shard, set(blocks.take(shard.files).partitions)) for shard in found}
 
     @property
     def _layouts(self) -> str:
