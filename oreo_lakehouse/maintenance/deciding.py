@@ -42,7 +42,14 @@ class Counsel:
 
 
 def take_counsel(
-    dossier: Dossier, evidence: Evidence, state: State, config: Config, alpha: Alpha, progress: Progress
+    dossier: Dossier,
+    evidence: Evidence,
+    state: State,
+    config: Config,
+    alpha: Alpha,
+    progress: Progress,
+    *,
+    dry_run: bool,
 ) -> Counsel:
     """Ask the optimizer about the new queries.
 
@@ -59,9 +66,16 @@ def take_counsel(
     if len(deciding) < len(evidence.queries):
         notices = (*notices, f"{len(evidence.queries):,} new queries at once: {len(deciding):,} of them decide")
     table = dossier.table
-    columns = sorted(optimizer.columns(predicates) & evidence.schema.keys())
+    columns = sorted(optimizer.columns(predicates) & evidence.schema.keys()) or list(evidence.schema)[:1]
     with spark_share(table.spark, progress, "sampling rows"):
-        sample = table.sample(layout.sample_rows, settings.seed, columns or list(evidence.schema)[:1])
+        if {name.lower() for name in columns} & {name.lower() for name in config.history.redact}:
+            sample = table.sample(layout.sample_rows, settings.seed, columns)
+        else:
+            keys = table.column_keys()
+            known = {name: f"{keys.get(name, '')} {evidence.schema[name].value}" for name in columns}
+            sample = dossier.samples.draw(
+                table, evidence.blocks, layout.sample_rows, settings.seed, known, keep=not dry_run
+            )
     progress("deciding", None)
     exact = {name: blocks for name in optimizer.states if (blocks := dossier.blocks.get(name)) is not None}
     current = state.shadow or evidence.current
