@@ -72,7 +72,7 @@ class Ledger:
         """All lines, oldest first, or those of these kinds. A damaged line is passed over and hides no other."""
         any(self._refresh() for _ in range(_TRIES))
         # A line begins with its kind, so those of other kinds need not be taken apart.
-        starts = "{" if kinds is None else tuple(f'{{"kind":"{kind}",' for kind in kinds)
+        starts = "{" if kinds is None else tuple(f'{{"kind":{gap}"{kind}",' for kind in kinds for gap in ("", " "))
         texts = (text for _, text in sorted(self._texts.items()))
         parsed = (_parse(line) for text in texts for line in text.splitlines() if line.startswith(starts))
         return [line for line in parsed if line is not None]

@@ -97,6 +97,12 @@ def test_only_partitions_that_gain_are_rewritten(spark: Any, regions: Any) -> No
     alone = shop.oreo("ledger", shop.name, "--shard", "region=EU")
     assert "receipt" in alone.stdout, alone.output
 
+    page = shop.folder / "report.html"
+    assert shop.oreo("report", shop.name, "-o", str(page)).exit_code == 0
+    assert page.read_text().count("<details") == 2
+    assert shop.oreo("report", shop.name, "--shard", "region=AP", "-o", str(page)).exit_code == 0
+    assert "region=AP" in page.read_text()
+
     stands = json.loads(shop.oreo("status", shop.name, "--json").stdout)
     assert [one["shard"] for one in stands["shards"]] == ["region=AP", "region=EU", "region=US"]
     assert stands["shards"][0]["layout"] is None
