@@ -62,6 +62,12 @@ def default_root(spark: SparkSession) -> str:
     return str(spark.conf.get("spark.sql.warehouse.dir")).rstrip("/") + "/_oreo"
 
 
+def open_store(spark: SparkSession, root: str) -> Store:
+    """The store at `root`, wherever the session reaches; this machine's disk needs no JVM, and is faster without."""
+    store = HadoopStore(spark, root)
+    return store if store.local_root is None else LocalStore(store.local_root)
+
+
 _UNFINISHED = ".unfinished-"
 """Prefix of a file being written: a crash leaves at most one of these, which no reader ever sees."""
 
@@ -74,7 +80,7 @@ def _split(path: str) -> list[str]:
 
 
 class LocalStore:
-    """A store on this machine's disk, for work that starts no JVM.
+    """A store on this machine's disk.
 
     >>> import tempfile
     >>> store = LocalStore(tempfile.mkdtemp())
@@ -157,8 +163,10 @@ class HadoopStore:
             self._fs: Any = path.getFileSystem(hadoop_conf(spark))
         except Exception as error:  # py4j wraps whatever the file system throws
             raise StoreError(f"cannot reach the store {root}: {error_reason(error)}") from error
-        self._local = self._fs.getScheme() == "file"
-        self.root = str(self._fs.makeQualified(path).toString())
+        qualified = self._fs.makeQualified(path)
+        self.root = str(qualified.toString())
+        self.local_root = str(qualified.toUri().getPath()) if self._fs.getScheme() == "file" else None
+        """The folder on this machine's disk; None on other storage."""
 
     def _at(self, path: str) -> Any:
         return self._path(self.root, "/".join(_split(path)))
@@ -200,7 +208,7 @@ class HadoopStore:
         on object stores. A local rename would replace the target, so there a hard link decides.
         """
         try:
-            if self._local:
+            if self.local_root is not None:
                 files = self._jvm.java.nio.file.Files
                 link = self._jvm.java.io.File(target.toUri().getPath()).toPath()
                 files.createLink(link, self._jvm.java.io.File(unfinished.toUri().getPath()).toPath())

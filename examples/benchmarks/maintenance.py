@@ -1,11 +1,14 @@
 """What a maintenance run costs: deciding over a huge table and history, finding nothing to do, folding new rows in.
 
-    uv run python examples/benchmarks/maintenance.py                # all three
+    uv run python examples/benchmarks/maintenance.py                # everything
     uv run python examples/benchmarks/maintenance.py --only decide  # synthetic statistics, no Spark
+    uv run python examples/benchmarks/maintenance.py --only spark --rows 1000000
 
-`decide` prices a million queries on the statistics of 100,000 files and asks the optimizer about them, as a run does.
-`nothing` is `oreo-maintain` on a table without new queries, beyond Spark's own start. `fold` appends a fortieth of a
-table's rows and tells which share of its bytes folding them in rewrites.
+`decide` reads a million queries, prices them on the statistics of 100,000 files and asks the optimizer about them, as a
+run does, for the table as a whole and for 16 shards of it. With Spark, on each format: `stay` is a run that decides
+about 100 new queries and changes nothing, `nothing` one without new queries, both in a session that is there; `command`
+is the latter by `oreo-maintain`, and `start` what starting Spark takes by itself; `fold` appends a fortieth of the rows
+and tells which share of the table's bytes folding them in rewrites.
 """
 
 from __future__ import annotations
@@ -13,72 +16,115 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import subprocess
+import sys
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from oreo_lakehouse.config import DecideSettings, LayoutSettings, load_config
+from oreo_lakehouse.cli.demo_data import orders
+from oreo_lakehouse.config import Config, DecideSettings, HistorySettings, LayoutSettings, load_config
+from oreo_lakehouse.history.compaction import tend
 from oreo_lakehouse.history.exactness import Exactness
 from oreo_lakehouse.history.record import QueryRecord
+from oreo_lakehouse.history.store import HistoryStore
 from oreo_lakehouse.layouts.blocks import Blocks, ColumnStats
-from oreo_lakehouse.maintenance.deciding import thinned
+from oreo_lakehouse.layouts.skipping import might_match
+from oreo_lakehouse.maintenance.deciding import hot_queries, thinned
+from oreo_lakehouse.maintenance.evidence import wanted_blocks
+from oreo_lakehouse.maintenance.intake import import_queries
+from oreo_lakehouse.maintenance.maintain import maintain
 from oreo_lakehouse.maintenance.served import served_line
+from oreo_lakehouse.maintenance.shards import hull
 from oreo_lakehouse.predicates.tree import And, Compare, Op
 from oreo_lakehouse.predicates.values import Kind
 from oreo_lakehouse.reorganizer.online import OnlineOptimizer
+from oreo_lakehouse.session import spark_session
+from oreo_lakehouse.store import LocalStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FILES, QUERIES, SAMPLED, COLUMNS = 100_000, 1_000_000, 100_000, 8
+_DAY_US = 86_400_000_000
+_RUNS = 5
+_SPREAD = 1_000_000
+"""Values that a column has."""
 
 
-def decide() -> dict[str, Any]:
-    """Seconds and memory of deciding; Spark's own part (sample, statistics) is measured by the other two."""
+def decide(shards: int) -> dict[str, Any]:
+    """Deciding, in a process whose memory is nobody else's."""
+    with tempfile.TemporaryDirectory() as folder:
+        fill(HistoryStore(LocalStore(folder), "u"))
+        command = [sys.executable, __file__, "--child", folder, "--shards", str(shards)]
+        return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def fill(history: HistoryStore) -> None:
+    """A million queries in a month, whose column shifts ten times; all days but the last are packed."""
     random = np.random.default_rng(1)
+    step = 31 * _DAY_US // QUERIES
+    for first in range(0, QUERIES, 10_000):
+        starts = random.integers(0, _SPREAD - 10_000, 10_000).tolist()
+        records = [
+            QueryRecord(str(number), 0, "import", number * step, "ok", "u", _question(number, start), Exactness.EXACT)
+            for number, start in enumerate(starts, first)
+        ]
+        history.append_once(f"bench{first}", records)
+    tend(history, HistorySettings(), now_us=30 * _DAY_US)
+
+
+def _question(number: int, start: int) -> And:
+    name = f"c{(number * 10 // QUERIES) % COLUMNS}"
+    return And((Compare(name, Op.GE, Kind.INTEGER, start), Compare(name, Op.LT, Kind.INTEGER, start + 5_000)))
+
+
+def child(folder: str, shards: int) -> dict[str, Any]:
+    """All that a run does between the table's statistics and its rows, which Spark has to bring."""
+    random = np.random.default_rng(2)
+    files = FILES // shards
     names = [f"c{number}" for number in range(COLUMNS)]
-    low = {name: random.integers(0, 900_000, FILES) for name in names}
-    stats = {
-        name: ColumnStats(
-            Kind.INTEGER,
-            low[name],
-            low[name] + 100_000,
-            np.ones(FILES, bool),
-            np.ones(FILES, bool),
-            np.zeros(FILES, int),
+    stats = {name: _bounds(random.integers(0, _SPREAD * 9 // 10, files)) for name in names}
+    table = Blocks(np.full(files, 1_000_000), stats, np.full(files, 128 << 20))
+    sample = pa.table({name: random.integers(0, _SPREAD, SAMPLED) for name in names})
+    before, started, cpu = _peak(), time.perf_counter(), time.process_time()
+    queries, _ = HistoryStore(LocalStore(folder), "u").read_since({})
+    read = time.perf_counter() - started
+    decided, blocks = 0, wanted_blocks(table, 1, LayoutSettings())
+    everything = queries.workload() if shards > 1 else None
+    for _ in range(shards):
+        if everything is not None:
+            might_match(everything, hull(table), "native")
+        chosen = queries.take(thinned(len(queries), shards * blocks)).predicates()
+        optimizer = OnlineOptimizer(DecideSettings(alpha=80.0), LayoutSettings(), 1)
+        advice = optimizer.advise(chosen, sample, table, blocks, "initial")
+        served_line(
+            queries, "", "native", now=table, before=table, untouched=table, states=advice.sums, share=1 / shards
         )
-        for name in names
-    }
-    table = Blocks(np.full(FILES, 1_000_000), stats, np.full(FILES, 128 << 20))
-    sample = pa.table({name: random.integers(0, 1_000_000, SAMPLED) for name in names})
-    queries = _queries(random, names)
-    peak_before = _peak()
-    started = time.perf_counter()
-    chosen = [queries[number].predicate for number in thinned(len(queries))]
-    optimizer = OnlineOptimizer(DecideSettings(alpha=80.0), LayoutSettings(generators=("qdtree",)), 1)
-    advice = optimizer.advise(chosen, sample, table, 2_000, "initial")
-    served_line(queries, "initial", "native", now=table, before=None, untouched=None, states=advice.sums)
+        hot_queries(queries, table, None, "native")
+        decided += len(chosen)
     return {
         "files": FILES,
-        "queries": QUERIES,
-        "decided_by": len(chosen),
+        "queries": len(queries),
+        "shards": shards,
+        "blocks": shards * blocks,
+        "decided_by": decided,
+        "read_seconds": round(read, 1),
         "seconds": round(time.perf_counter() - started, 1),
+        "processor_seconds": round(time.process_time() - cpu, 1),
         "peak_mb": round(_peak()),
-        "peak_mb_before": round(peak_before),
+        "peak_mb_before": round(before),
     }
 
 
-def _queries(random: np.random.Generator, names: list[str]) -> list[QueryRecord]:
-    """A million records with the same few hundred thousand predicates behind them, whose column shifts ten times."""
-    made: list[QueryRecord] = []
-    for number in range(QUERIES):
-        name = names[(number * 10 // QUERIES) % COLUMNS]
-        start = int(random.integers(0, 990_000))
-        bounds = (Compare(name, Op.GE, Kind.INTEGER, start), Compare(name, Op.LT, Kind.INTEGER, start + 5_000))
-        made.append(QueryRecord(str(number), 0, "import", number, "ok", "u", And(bounds), Exactness.EXACT))
-    return made
+def _bounds(low: np.ndarray) -> ColumnStats:
+    known, none = np.ones(len(low), bool), np.zeros(len(low), int)
+    return ColumnStats(Kind.INTEGER, low, low + _SPREAD // 10, known, known, none)
 
 
 def _peak() -> float:
@@ -86,48 +132,79 @@ def _peak() -> float:
 
 
 def with_spark(rows: int) -> list[dict[str, Any]]:
-    """A Delta and an Iceberg table: a first layout, a run with nothing to do, an append folded in."""
-    from oreo_lakehouse.cli.demo_data import orders
-    from oreo_lakehouse.maintenance.intake import import_queries
-    from oreo_lakehouse.maintenance.maintain import maintain
-    from oreo_lakehouse.session import spark_session
-
-    out: list[dict[str, Any]] = []
+    """A Delta and an Iceberg table: first in one session, in a process of its own, then by commands."""
     with tempfile.TemporaryDirectory() as folder:
-        flags = {"spark.warehouse": f"{folder}/warehouse", "layout.blocks": 24, "decide.alpha": 10.0}
-        config = load_config(None, flags, {})
-        spark = spark_session(config)
-        spark.sql("CREATE NAMESPACE iceberg.b")
-        for fmt, name in (("delta", "orders"), ("iceberg", "iceberg.b.orders")):
-            orders(spark, rows, 24).writeTo(name).using(fmt).create()
-            import_queries(spark, name, [_log(Path(folder), name, fmt, 0)], config)
-            moved = maintain(spark, name, config)
-            started = time.perf_counter()
-            maintain(spark, name, config)
-            nothing = time.perf_counter() - started
-            orders(spark, rows, 40).where("order_id % 40 = 7").writeTo(name).append()
-            import_queries(spark, name, [_log(Path(folder), name, fmt, 1)], config)
-            folded = maintain(spark, name, config)
-            out.append(
-                {
-                    "format": fmt,
-                    "rows": rows,
-                    "nothing_seconds": round(nothing, 2),
-                    "decision": folded.decision,
-                    "appended_share": 1 / 40,
-                    "rewritten_share": round(folded.bytes_rewritten / max(1, moved.bytes_rewritten), 4),
-                    "layout_seconds": round(moved.seconds, 1),
-                    "fold_seconds": round(folded.seconds, 1),
-                }
-            )
-        spark.stop()
+        config = Path(folder, "oreo.toml")
+        config.write_text(f'[spark]\nwarehouse = "{folder}/warehouse"\n[layout]\nblocks = 24\n[decide]\nalpha = 10.0\n')
+        command = [sys.executable, __file__, "--child", folder, "--rows", str(rows)]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        maintain_command = str(Path(sys.executable).with_name("oreo-maintain"))
+        start = (
+            "from oreo_lakehouse.config import load_config; from oreo_lakehouse.session import spark_session; "
+            f"spark_session(load_config({str(config)!r}))"
+        )
+        for one in found:
+            commands = {
+                "start_seconds": [sys.executable, "-c", start],
+                "command_seconds": [maintain_command, one["table"], "--config", str(config)],
+            }
+            for _ in range(_RUNS):
+                for name, words in commands.items():
+                    started = time.perf_counter()
+                    subprocess.run(words, check=True, capture_output=True)
+                    one.setdefault(name, []).append(round(time.perf_counter() - started, 2))
+    return found
+
+
+def session(folder: str, rows: int) -> list[dict[str, Any]]:
+    """A first layout, runs with nothing to do, an append folded in."""
+    config = load_config(f"{folder}/oreo.toml", {}, {})
+    spark = spark_session(config)
+    spark.sql("CREATE NAMESPACE iceberg.b")
+    out: list[dict[str, Any]] = []
+    for fmt, name in (("delta", "orders"), ("iceberg", "iceberg.b.orders")):
+        orders(spark, rows, 24).writeTo(name).using(fmt).create()
+        import_queries(spark, name, [_log(Path(folder), name, 0, 240)], config)
+        moved = maintain(spark, name, config)
+        stay, nothing = (_runs(spark, name, config, folder, queries) for queries in (100, 0))
+        orders(spark, rows, 40).where("order_id % 40 = 7").writeTo(name).append()
+        import_queries(spark, name, [_log(Path(folder), name, 28, 240)], config)
+        folded = maintain(spark, name, config)
+        out.append(
+            {
+                "format": fmt,
+                "table": name,
+                "rows": rows,
+                "layout_seconds": round(moved.seconds, 1),
+                "fold_seconds": round(folded.seconds, 1),
+                "decision": folded.decision,
+                "appended_share": 1 / 40,
+                "rewritten_share": round(folded.bytes_rewritten / max(1, moved.bytes_rewritten), 4),
+                "stay_seconds": stay,
+                "nothing_seconds": nothing,
+            }
+        )
     return out
 
 
-def _log(folder: Path, table: str, fmt: str, day: int) -> str:
-    file, first = folder / f"{fmt}{day}.jsonl", datetime(2026, 1, 1 + day, tzinfo=UTC)
+def _runs(spark: SparkSession, name: str, config: Config, folder: str, queries: int) -> list[float]:
+    """Seconds of some runs that change nothing, each with so many new queries."""
+    out: list[float] = []
+    for day in range(1, 1 + _RUNS):
+        if queries:
+            import_queries(spark, name, [_log(Path(folder), name, day, queries)], config)
+        started = time.perf_counter()
+        done = maintain(spark, name, config)
+        out.append(round(time.perf_counter() - started, 2))
+        if done.decision != "stay":
+            raise SystemExit(f"{name} was to be left as it is: {done.reason}")
+    return out
+
+
+def _log(folder: Path, table: str, day: int, queries: int) -> str:
+    file, first = folder / f"{table}{day}.jsonl", datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=day)
     with file.open("w") as out:
-        for number in range(240):
+        for number in range(queries):
             low = number * 811 % 190_000
             text = f"SELECT sum(price) FROM {table} WHERE customer_id BETWEEN {low} AND {low + 300}"
             out.write(json.dumps({"statement_text": text, "start_time": str(first + timedelta(minutes=number))}) + "\n")
@@ -139,17 +216,20 @@ def main() -> None:
     parser.add_argument("--only", choices=["decide", "spark"])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--shards", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    found: dict[str, Any] = {}
-    if options.only != "spark":
-        found["decide"] = decide()
-    if options.only != "decide":
-        found["tables"] = with_spark(options.rows)
-    if options.json:
-        print(json.dumps(found))
+    if options.child:
+        folder, shards = options.child, options.shards
+        print(json.dumps(child(folder, shards) if shards else session(folder, options.rows)))
         return
-    for one in [*([found["decide"]] if "decide" in found else []), *found.get("tables", [])]:
-        print("  ".join(f"{key} {value}" for key, value in one.items()))
+    found: list[dict[str, Any]] = []
+    if options.only != "spark":
+        found += [decide(1), decide(16)]
+    if options.only != "decide":
+        found += with_spark(options.rows)
+    for one in found:
+        print(json.dumps(one) if options.json else "  ".join(f"{key} {value}" for key, value in one.items()))
 
 
 if __name__ == "__main__":

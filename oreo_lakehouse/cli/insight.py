@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from oreo_lakehouse.cli.frame import (
@@ -27,7 +28,6 @@ from oreo_lakehouse.maintenance.explaining import decisions, explain
 from oreo_lakehouse.maintenance.ledger import LedgerLine
 from oreo_lakehouse.maintenance.receipts import receipts
 from oreo_lakehouse.maintenance.shardledgers import (
-    busiest,
     find_shard,
     shard_accounts,
     shard_ledgers,
@@ -37,7 +37,7 @@ from oreo_lakehouse.maintenance.shardledgers import (
 from oreo_lakehouse.maintenance.shards import shards_of
 from oreo_lakehouse.maintenance.status import status_of
 from oreo_lakehouse.maintenance.story import read_story
-from oreo_lakehouse.report import console, page, standing, telling
+from oreo_lakehouse.report import console, page, shardpage, standing, telling
 
 
 @guarded
@@ -136,14 +136,15 @@ def write_report(
         shards = shard_ledgers(view.store, view.identity.uuid)
         lines: Sequence[LedgerLine] = view.ledger.lines()
         stands = status_of(view, blocks, chosen)
-    if shards:
-        one = busiest(shards) if shard is None else find_shard(shards, shard, stands.table)
-        if shard is None:
-            names = ", ".join(part.label for part in shards)
-            console.warn(f"the page is about {one.label}, of which most was asked; --shard takes another of {names}")
-        blocks = next(blocks.take(p.files) for p in shards_of(blocks, [s.first for s in shards]) if p.id == one.id)
-        lines, stands = one.lines, replace(stands, table=f"{stands.table}, {one.label}")
-    text = page.report_page(stands, blocks, lines)
+    parts = {part.id: blocks.take(part.files) for part in shards_of(blocks, [one.first for one in shards])}
+    if shard is not None:
+        one = find_shard(shards, shard, stands.table)
+        stands = replace(stands, table=f"{stands.table}, {one.label}")
+        text = page.report_page(stands, parts.get(one.id, blocks.take(np.zeros(0, int))), one.lines)
+    elif parts:
+        text = shardpage.shards_page(stands, shards, parts)
+    else:
+        text = page.report_page(stands, blocks, lines)
     try:
         output.write_text(text)
     except OSError as error:

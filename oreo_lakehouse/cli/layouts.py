@@ -18,7 +18,6 @@ from oreo_lakehouse.cli.frame import (
     running_spark,
     settings,
 )
-from oreo_lakehouse.errors import ConfigError
 from oreo_lakehouse.maintenance.calibrate import calibrate
 from oreo_lakehouse.maintenance.layouts import known_layouts, retention_warnings
 from oreo_lakehouse.maintenance.rollback import rollback
@@ -54,8 +53,6 @@ def undo_layout(
     master: MasterOption = None,
 ) -> None:
     """Undo the last layout only, or go back to an earlier one; rows appended since are kept."""
-    if to is not None and shard is not None:
-        raise ConfigError("--to goes back with the whole table, --shard with a part of it: leave one out")
     chosen = settings(config, master)
     with running_spark(chosen) as (spark, progress):
         done = rollback(spark, table, chosen, to=to, shard=shard, progress=progress)

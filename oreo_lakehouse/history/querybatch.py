@@ -151,6 +151,16 @@ class QueryBatch(Sequence[QueryRecord]):
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
 
+def workload_of(queries: Sequence[QueryRecord]) -> Workload:
+    """What records ask, in vector form: of a batch without making a single record."""
+    return queries.workload() if isinstance(queries, QueryBatch) else Workload.of([one.predicate for one in queries])
+
+
+def at(queries: Sequence[QueryRecord], positions: Sequence[int]) -> Sequence[QueryRecord]:
+    """The records at these positions."""
+    return queries.take(positions) if isinstance(queries, QueryBatch) else [queries[number] for number in positions]
+
+
 def _keys(table: pa.Table) -> pa.Array:
     both = [table.column("query_id"), table.column("scan").cast(pa.string())]
     return pc.call_function("binary_join_element_wise", [*both, pa.scalar("#")]).combine_chunks()

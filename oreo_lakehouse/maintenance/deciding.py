@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from oreo_lakehouse.history.querybatch import at
 from oreo_lakehouse.history.summary import shape
 from oreo_lakehouse.layouts.skipping import service_costs
 from oreo_lakehouse.maintenance.evidence import RECENT
@@ -27,9 +28,12 @@ if TYPE_CHECKING:
 
 HOT = 5
 """Kinds of queries that an explanation names."""
-ALL_OF, MOST = 10_000, 20_000
-"""Of a batch beyond `MOST` queries, the latest `ALL_OF` are decided about one by one, the older ones in thinned-out
-order: what was asked long ago in one go matters for which layouts are considered, not for when to move."""
+MOST, LEAST = 20_000, 250
+WORK = 2_000_000
+"""Queries times blocks that a run decides by: candidates are built again and again, and that takes as long as there are
+blocks. At most `MOST` queries and at least `LEAST` decide for a table or shard. Of a larger batch the latest half of
+them are decided about one by one, the older ones in thinned-out order: what was asked long ago in one go matters for
+which layouts are considered, not for when to move."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,14 @@ class Counsel:
 
 
 def take_counsel(
-    dossier: Dossier, evidence: Evidence, state: State, config: Config, alpha: Alpha, progress: Progress
+    dossier: Dossier,
+    evidence: Evidence,
+    state: State,
+    config: Config,
+    alpha: Alpha,
+    progress: Progress,
+    *,
+    dry_run: bool,
 ) -> Counsel:
     """Ask the optimizer about the new queries.
 
@@ -54,14 +65,21 @@ def take_counsel(
     else:
         optimizer = OnlineOptimizer.from_json(state.optimizer, settings, layout)
     notices = _changed_columns(optimizer, evidence, state)
-    deciding = thinned(len(evidence.queries))
-    predicates = [evidence.queries[number].predicate for number in deciding]
+    deciding = thinned(len(evidence.queries), max(evidence.wanted_blocks, evidence.blocks_together))
+    predicates = [query.predicate for query in at(evidence.queries, deciding)]
     if len(deciding) < len(evidence.queries):
         notices = (*notices, f"{len(evidence.queries):,} new queries at once: {len(deciding):,} of them decide")
     table = dossier.table
-    columns = sorted(optimizer.columns(predicates) & evidence.schema.keys())
+    columns = sorted(optimizer.columns(predicates) & evidence.schema.keys()) or list(evidence.schema)[:1]
     with spark_share(table.spark, progress, "sampling rows"):
-        sample = table.sample(layout.sample_rows, settings.seed, columns or list(evidence.schema)[:1])
+        if {name.lower() for name in columns} & {name.lower() for name in config.history.redact}:
+            sample = table.sample(layout.sample_rows, settings.seed, columns)
+        else:
+            keys = table.column_keys()
+            known = {name: f"{keys.get(name, '')} {evidence.schema[name].value}" for name in columns}
+            sample = dossier.samples.draw(
+                table, evidence.blocks, layout.sample_rows, settings.seed, known, keep=not dry_run
+            )
     progress("deciding", None)
     exact = {name: blocks for name in optimizer.states if (blocks := dossier.blocks.get(name)) is not None}
     current = state.shadow or evidence.current
@@ -71,16 +89,17 @@ def take_counsel(
     return Counsel(optimizer, advice, notices)
 
 
-def thinned(count: int) -> list[int]:
-    """Positions of the queries that a batch of so many is decided by.
+def thinned(count: int, blocks: int) -> list[int]:
+    """Positions of the queries that decide, of a batch of so many, where the layouts in question have so many blocks.
 
-    >>> thinned(3), len(thinned(1_000_000)), thinned(1_000_000)[-1]
-    ([0, 1, 2], 20000, 999999)
+    >>> thinned(3, 40), len(thinned(1_000_000, 40)), thinned(1_000_000, 40)[-1], len(thinned(1_000_000, 1_000))
+    ([0, 1, 2], 20000, 999999, 2000)
     """
-    if count <= MOST:
+    most = min(MOST, max(LEAST, WORK // max(1, blocks)))
+    if count <= most:
         return list(range(count))
-    older = np.linspace(0, count - ALL_OF - 1, MOST - ALL_OF).astype(int)
-    return [*older.tolist(), *range(count - ALL_OF, count)]
+    older = np.linspace(0, count - most // 2 - 1, most - most // 2).astype(int)
+    return [*older.tolist(), *range(count - most // 2, count)]
 
 
 def _changed_columns(optimizer: OnlineOptimizer, evidence: Evidence, state: State) -> tuple[str, ...]:

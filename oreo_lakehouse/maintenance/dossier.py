@@ -12,12 +12,13 @@ from oreo_lakehouse.history.store import HistoryStore
 from oreo_lakehouse.layouts.layout import Layout, layout_from_json
 from oreo_lakehouse.maintenance.facts import FactStore
 from oreo_lakehouse.maintenance.keptblocks import KeptBlocks
+from oreo_lakehouse.maintenance.keptsample import KeptSample
 from oreo_lakehouse.maintenance.ledger import Ledger
 from oreo_lakehouse.maintenance.pending import Pending
-from oreo_lakehouse.maintenance.shards import ShardBook, shard_folder
+from oreo_lakehouse.maintenance.shards import ShardBook, shard_folder, shards_of
 from oreo_lakehouse.maintenance.shardtable import ShardTable
 from oreo_lakehouse.maintenance.state import StateStore
-from oreo_lakehouse.store import HadoopStore, Store, default_root
+from oreo_lakehouse.store import Store, default_root, open_store
 from oreo_lakehouse.tables.commits import FOLD, ROLLBACK
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Dossier:
     ledger: Ledger
     pending: Pending
     blocks: KeptBlocks
+    samples: KeptSample
     facts: FactStore
     book: ShardBook
     shard: Shard | None = None
@@ -63,8 +65,14 @@ class Dossier:
             ledger=Ledger(self.store, folder),
             pending=Pending(self.store, folder),
             blocks=KeptBlocks(self.store, folder),
+            samples=KeptSample(self.store, folder),
             shard=shard,
         )
+
+    def by_shard(self, blocks: Blocks) -> dict[str, Dossier]:
+        """What is kept about each shard that has some of the table's files, by the shard's id."""
+        found = shards_of(blocks, self.book.firsts())
+        return {shard.id: self.of_shard(shard, set(blocks.take(shard.files).partitions)) for shard in found}
 
     @property
     def _layouts(self) -> str:
@@ -112,7 +120,7 @@ def open_dossier(spark: SparkSession, table_name: str, config: Config) -> Dossie
     from oreo_lakehouse.tables.resolve import open_table  # not before it is needed: it loads Spark
 
     table = open_table(spark, table_name)
-    store = HadoopStore(spark, config.store or default_root(spark))
+    store = open_store(spark, config.store or default_root(spark))
     uuid = table.identity.uuid
     return Dossier(
         table=table,
@@ -122,6 +130,7 @@ def open_dossier(spark: SparkSession, table_name: str, config: Config) -> Dossie
         ledger=Ledger(store, uuid),
         pending=Pending(store, uuid),
         blocks=KeptBlocks(store, uuid),
+        samples=KeptSample(store, uuid),
         facts=FactStore(store, uuid),
         book=ShardBook(store, uuid),
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 RECENT = 1000
 """Of the new queries: what costs before and after a move are told over."""
-_ROWS_A_BLOCK = 50
+_ROWS_A_BLOCK = 100
 """Sampled rows that a block needs to be judged at all; a table for more blocks gets several files a block."""
 
 
@@ -37,10 +37,17 @@ class Evidence:
     schema: dict[str, Kind]
     queries: Sequence[QueryRecord]
     wanted_blocks: int
+    blocks_together: int = 0
+    """Of a shard: the wanted blocks of all shards that this run decides about, which share its work."""
 
     @property
     def current(self) -> str:
         return self.live.layout_id if self.live else INITIAL
+
+    @property
+    def share(self) -> float:
+        """Of the run's work that may be spent on this table or shard."""
+        return self.wanted_blocks / max(self.wanted_blocks, self.blocks_together, 1)
 
     def queries_a_day(self) -> float:
         """How often the table is asked, by the new queries' times."""
@@ -69,11 +76,15 @@ def observe(
     dossier: Dossier, version: int, blocks: Blocks, queries: Sequence[QueryRecord], settings: LayoutSettings
 ) -> Evidence:
     """What there is to decide by, for a table or one of its shards."""
-    # Every partition has files of its own, so of a shard's blocks each partition gets one file each.
-    partitions = dossier.shard.partitions if dossier.shard else 1
-    by_size = max(1, round(blocks.total_bytes / partitions / parse_size(settings.target_file_size)))
-    wanted = settings.blocks or min(by_size, max(2, settings.sample_rows // _ROWS_A_BLOCK))
+    wanted = wanted_blocks(blocks, dossier.shard.partitions if dossier.shard else 1, settings)
     return Evidence(version, live_layout(dossier.table), blocks, dossier.table.schema(), queries, wanted)
+
+
+def wanted_blocks(blocks: Blocks, partitions: int, settings: LayoutSettings) -> int:
+    """How many blocks a layout of these files should have."""
+    # Every partition has files of its own, so of a shard's blocks each partition gets one file each.
+    by_size = max(1, round(blocks.total_bytes / partitions / parse_size(settings.target_file_size)))
+    return settings.blocks or min(by_size, max(2, settings.sample_rows // _ROWS_A_BLOCK))
 
 
 def obstacle(evidence: Evidence, name: str, seen: int, target_file_size: str) -> str | None:

@@ -13,7 +13,7 @@ from oreo_lakehouse.maintenance.maintain import maintain
 from oreo_lakehouse.maintenance.options import RunOptions
 from oreo_lakehouse.maintenance.progress import Progress, silent
 from oreo_lakehouse.maintenance.registry import known_tables
-from oreo_lakehouse.store import HadoopStore, default_root
+from oreo_lakehouse.store import default_root, open_store
 from oreo_lakehouse.tables.certificate import quoted
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class TableRun:
 
 def every_known_table(spark: SparkSession, config: Config) -> list[str]:
     """The names of all tables that were maintained or have an imported history under the configured store."""
-    return [table.name for table in known_tables(HadoopStore(spark, config.store or default_root(spark)))]
+    return [table.name for table in known_tables(open_store(spark, config.store or default_root(spark)))]
 
 
 def expand(spark: SparkSession, names: Sequence[str]) -> list[str]:

@@ -41,7 +41,7 @@ def judge(run: Run, state: State, evidence: Evidence, cursor: dict[str, Any], al
         run.record.decided(evidence, "stay", nothing)
         run.record.write(None)
         return run.outcome(evidence, "stay", nothing)
-    counsel = take_counsel(dossier, evidence, state, config, alpha, run.progress)
+    counsel = take_counsel(dossier, evidence, state, config, alpha, run.progress, dry_run=run.options.dry_run)
     run.notices += counsel.notices
     run.record.add("event", (decision.to_json() for decision in counsel.advice.decisions))
     run.record.served(evidence, counsel)

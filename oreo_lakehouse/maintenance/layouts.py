@@ -58,11 +58,16 @@ def layouts(spark: SparkSession, table: str, config: Config | None = None) -> li
 
 def known_layouts(dossier: Dossier) -> list[KnownLayout]:
     """The layouts of a table that is open already."""
-    live = live_layouts(dossier.table)
+    live, parts = live_layouts(dossier.table), dossier.by_shard(dossier.table.blocks())
     commits = [commit for commit in dossier.table.layout_commits() if commit.action not in (FOLD, ROLLBACK)]
     labels = {shard.id: shard.label for shard in shard_ledgers(dossier.store, dossier.table.identity.uuid)}
     return [
-        _known(dossier, commit, commit == live.get(commit.shard), labels.get(commit.shard, commit.shard))
+        _known(
+            parts.get(commit.shard, dossier),
+            commit,
+            commit == live.get(commit.shard),
+            labels.get(commit.shard, commit.shard),
+        )
         for commit in commits
     ]
 
@@ -72,8 +77,8 @@ def _known(dossier: Dossier, commit: LayoutCommit, is_live: bool, shard: str) ->
     words = layout.describe() if layout else ""
     if is_live:
         state, until, reason = "live", None, f"{shard or 'The table'} is in it."
-    elif shard:
-        state, until, reason = "gone", None, "A shard goes back to a layout before its last one by a rewrite."
+    elif shard and dossier.shard is None:
+        state, until, reason = "gone", None, "Its shard has no rows now."
     else:
         found = dossier.table.returnable(commit)
         state, until, reason = "returnable" if found.possible else "gone", found.until, found.reason

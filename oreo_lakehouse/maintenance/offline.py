@@ -20,7 +20,7 @@ from oreo_lakehouse.maintenance.facts import FactStore
 from oreo_lakehouse.maintenance.ledger import Ledger
 from oreo_lakehouse.maintenance.state import StateStore
 from oreo_lakehouse.session import spark_settings
-from oreo_lakehouse.store import HadoopStore, LocalStore, Store, default_root
+from oreo_lakehouse.store import LocalStore, Store, default_root, open_store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,7 +82,7 @@ def open_view(spark: SparkSession, table: str, config: Config) -> TableView:
     """A table as Spark sees it."""
     from oreo_lakehouse.tables.resolve import open_table
 
-    return TableView(open_table(spark, table), HadoopStore(spark, config.store or default_root(spark)))
+    return TableView(open_table(spark, table), open_store(spark, config.store or default_root(spark)))
 
 
 def open_offline(table: str, config: Config) -> TableView | None:

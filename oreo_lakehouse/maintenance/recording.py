@@ -41,6 +41,7 @@ class Record:
             before=kept.get(evidence.live.run_id) if evidence.live else None,
             untouched=kept.get(commits[0].run) if commits else None,
             states={state: cost * thinned for state, cost in counsel.advice.sums.items()},
+            share=evidence.share,
         )
         self.add("served", [line])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from oreo_lakehouse.maintenance.moving import return_by_metadata
 from oreo_lakehouse.maintenance.progress import Progress, silent, spark_share
 from oreo_lakehouse.maintenance.shardledgers import find_shard, shard_ledgers
 from oreo_lakehouse.maintenance.shards import shard_folder
+from oreo_lakehouse.reorganizer.online import INITIAL
 from oreo_lakehouse.tables.commits import LAYOUT, RETURN, Committed, Unknown
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ class RolledBack:
     returned_to: str | None = None
     """The earlier layout that the table is in again; None: the live one was undone."""
     shard: str = ""
-    """The part of the table whose layout was undone; "" for the whole."""
+    """The part of the table that went back; "" for the whole."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -65,7 +67,7 @@ def rollback(
         table: as in SQL, or a path.
         config: settings; by default those that `load_config()` finds.
         to: the id of an earlier layout, or its beginning; None: undo the live layout.
-        shard: of a partitioned table, the part whose last layout is undone; None: that of the last layout.
+        shard: of a partitioned table, the part that goes back; None: that of the layout in question.
         progress: told what is being done.
 
     Raises:
@@ -79,29 +81,37 @@ def rollback(
     with locked(dossier.store, identity.uuid, identity.name):
         repaired = [("repair", fact) for fact in dossier.pending.repair(dossier.table)]
         shards = shard_ledgers(dossier.store, identity.uuid)
-        wanted = None if shard is None else find_shard(shards, shard, identity.name)
-        live = live_layout(dossier.table) if wanted is None else live_layouts(dossier.table).get(wanted.id)
-        if live is None:
-            raise RollbackError(
-                f"{shard or identity.name} has no layout of ours to undo; `oreo status` shows its state"
-            )
-        before = dossier.table.version()
+        wanted = None if shard is None else find_shard(shards, shard, identity.name).id
+        before, live = dossier.table.version(), live_layouts(dossier.table)
         if to is None:
-            version, run_id, line = _undo(dossier, live, progress)
+            home, left, done = _undo(dossier, live, wanted, shard or identity.name, progress)
         else:
-            version, run_id, line = _return(dossier, live, to, progress)
-        # What was undone of a shard stands in the shard's own ledger.
-        own = dossier.ledger if not live.shard or to else Ledger(dossier.store, shard_folder(identity.uuid, live.shard))
-        own.append(run_id, [*repaired, line])
-    label = next((one.label for one in shards if one.id == live.shard and not to), "")
-    returned = line[1].get("returned_to")
-    return RolledBack(identity.name, identity.format, live.layout_id, before, version, returned, label)
+            home, left, done = _return(dossier, live, to, wanted, progress)
+        # What happened to a shard stands in the shard's own ledger.
+        own = Ledger(dossier.store, shard_folder(identity.uuid, home)) if home else dossier.ledger
+        own.append(done.run_id, [*repaired, done.line])
+    label = next((one.label for one in shards if one.id == home), "")
+    returned = done.line[1].get("returned_to")
+    return RolledBack(identity.name, identity.format, left, before, done.version, returned, label)
 
 
-def _undo(dossier: Dossier, live: LayoutCommit, progress: Progress) -> tuple[int, str, tuple[str, dict[str, Any]]]:
+@dataclass(frozen=True)
+class _Done:
+    version: int
+    run_id: str
+    line: tuple[str, dict[str, Any]]
+
+
+def _undo(
+    dossier: Dossier, live: Mapping[str, LayoutCommit], wanted: str | None, name: str, progress: Progress
+) -> tuple[str, str, _Done]:
+    """Undo the last layout; the shard that it was of, its id, and the ledger's line."""
+    last = live_layout(dossier.table) if wanted is None else live.get(wanted)
+    if last is None:
+        raise RollbackError(f"{name} has no layout of ours to undo; `oreo status` shows its state")
     name, run_id = dossier.table.identity.name, uuid.uuid4().hex
     with spark_share(dossier.table.spark, progress, "putting the replaced files back"):
-        result = dossier.table.revert(live, run_id)
+        result = dossier.table.revert(last, run_id)
     if isinstance(result, Unknown):
         raise UnknownOutcomeError(
             f"it is not known whether the rollback of {name} was committed ({result.reason}); `oreo status` tells once "
@@ -109,30 +119,39 @@ def _undo(dossier: Dossier, live: LayoutCommit, progress: Progress) -> tuple[int
         )
     if not isinstance(result, Committed):
         raise ConflictError(f"{name} was changed meanwhile ({result.reason}); run it again")
-    facts = {"layout_id": live.layout_id, "undone_version": live.version, "version": result.version, "alpha": 0.0}
-    return result.version, run_id, ("rollback", facts)
+    facts = {"layout_id": last.layout_id, "undone_version": last.version, "version": result.version, "alpha": 0.0}
+    return last.shard, last.layout_id, _Done(result.version, run_id, ("rollback", facts))
 
 
 def _return(
-    dossier: Dossier, live: LayoutCommit, wanted: str, progress: Progress
-) -> tuple[int, str, tuple[str, dict[str, Any]]]:
+    dossier: Dossier, live: Mapping[str, LayoutCommit], to: str, wanted: str | None, progress: Progress
+) -> tuple[str, str, _Done]:
+    """Go back to a layout; the shard that does, the layout that it leaves, and the ledger's line."""
     name = dossier.table.identity.name
-    of_table = [commit for commit in dossier.table.layout_commits() if not commit.shard]
-    commits = [commit for commit in of_table if commit.action in (LAYOUT, RETURN)]
-    matching = [commit for commit in commits if commit.layout_id.startswith(wanted)]
+    commits = [
+        commit
+        for commit in dossier.table.layout_commits()
+        if commit.action in (LAYOUT, RETURN) and (wanted is None or commit.shard in ("", wanted))
+    ]
+    matching = [commit for commit in commits if commit.layout_id.startswith(to)]
     known = ", ".join(dict.fromkeys(commit.layout_id for commit in commits)) or "none"
-    if live.shard and any(c.layout_id.startswith(wanted) for c in dossier.table.layout_commits() if c.shard):
-        raise RollbackError(
-            f"layout {wanted!r} is one of a shard of {name}: a shard's last layout is undone by --shard, an earlier "
-            "one is gone back to by a rewrite only"
-        )
     if not matching:
-        raise RollbackError(f"{name} never had a layout {wanted!r}; its layouts are {known} (`oreo layouts {name}`)")
+        raise RollbackError(f"{name} never had a layout {to!r}; its layouts are {known} (`oreo layouts {name}`)")
     if len({commit.layout_id for commit in matching}) > 1:
-        raise RollbackError(f"{wanted!r} means several layouts of {name}: {known}")
-    if matching[0].layout_id == live.layout_id:
-        raise RollbackError(f"{name} is in layout {live.layout_id} already")
-    done = return_by_metadata(dossier, matching[0], dossier.table.blocks(), progress)
-    layout = dossier.layout(matching[0].layout_id)
+        raise RollbackError(f"{to!r} means several layouts of {name}: {known}")
+    if wanted is None and len({commit.shard for commit in matching}) > 1:
+        raise RollbackError(f"several shards of {name} have had layout {to!r}: name one with --shard")
+    target = matching[0]
+    home = target.shard if wanted is None else wanted
+    now = live.get(home) or live.get("")
+    left = now.layout_id if now else INITIAL
+    if target.layout_id == left:
+        raise RollbackError(f"{name} is in layout {left} already")
+    blocks = dossier.table.blocks()
+    part = dossier.by_shard(blocks).get(home) if home else dossier
+    if part is None:
+        raise RollbackError(f"the shard of {name} that had layout {target.layout_id} has no rows now")
+    done = return_by_metadata(part, target, part.table.blocks() if home else blocks, progress)
+    layout = dossier.layout(target.layout_id)
     facts = {"layout": layout.describe() if layout else "", **done.facts, "alpha": 0.0}
-    return done.version, done.run_id, ("commit", facts | {"returned_to": matching[0].layout_id})
+    return home, left, _Done(done.version, done.run_id, ("commit", facts | {"returned_to": target.layout_id}))

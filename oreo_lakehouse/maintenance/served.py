@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from oreo_lakehouse.history.querybatch import at, workload_of
 from oreo_lakehouse.layouts.skipping import Costs, Mode, service_costs
-from oreo_lakehouse.predicates.workload import Workload
 
 if TYPE_CHECKING:
     from oreo_lakehouse.history.record import QueryRecord
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 BUCKETS = 200
 DIGITS = 6
-_CELLS = 1 << 31
-"""Comparisons of a query with a file that one line may cost; beyond, a bucket is projected from some of its queries."""
+_CELLS = 1 << 30
+"""Comparisons of a query with a file that a run's lines may cost; beyond, a bucket is projected from some of its
+queries."""
 
 
 def served_line(
@@ -34,6 +35,7 @@ def served_line(
     before: Blocks | None,
     untouched: Blocks | None,
     states: Mapping[str, float],
+    share: float = 1.0,
 ) -> dict[str, Any]:
     """The facts of a `served` line.
 
@@ -45,12 +47,13 @@ def served_line(
         before: of those before the live layout; None if there is no layout of ours.
         untouched: of those before our first layout; None if there is none yet.
         states: what the layouts under consideration would have cost in all.
+        share: of the work that a run may do for such lines; a shard's is a part of it.
     """
     every = max(1, -(-len(queries) // BUCKETS))
-    step = max(1, len(queries) * len(now) // _CELLS)
-    step = min(step, every)
+    files = sum(len(blocks) for blocks in (now, before, untouched) if blocks is not None)
+    step = min(max(1, int(len(queries) * files / (share * _CELLS))), every)
     chosen = range(0, len(queries), step)
-    workload = Workload.of([queries[number].predicate for number in chosen])
+    workload = workload_of(at(queries, chosen))
     buckets = np.array([number // every for number in chosen])
     sizes = np.bincount(np.arange(len(queries)) // every)
 

@@ -16,7 +16,7 @@ import numpy as np
 from oreo_lakehouse.errors import ConflictError
 from oreo_lakehouse.layouts.skipping import might_match
 from oreo_lakehouse.maintenance.alpha import Alpha, alpha_of
-from oreo_lakehouse.maintenance.evidence import observe, obstacle
+from oreo_lakehouse.maintenance.evidence import observe, obstacle, wanted_blocks
 from oreo_lakehouse.maintenance.judging import judge
 from oreo_lakehouse.maintenance.run import Run
 from oreo_lakehouse.maintenance.shards import hull
@@ -58,6 +58,9 @@ def maintain_shards(
     history = _History(run.dossier, state.cursor, new)
     parts = [_Part(run, shard, blocks, state, history) for shard in shards]
     alpha = _alpha(run, parts)
+    together = sum(
+        wanted_blocks(part.blocks, part.shard.partitions, run.config.layout) for part in parts if len(part.queries)
+    )
     outcomes: list[Outcome] = []
     refused: list[str] = []
     for part in sorted(parts, key=lambda part: -len(part.queries) * part.blocks.total_rows):
@@ -65,7 +68,7 @@ def maintain_shards(
         if left.budget is not None:
             left = replace(left, budget=max(0, left.budget - sum(done.bytes_rewritten for done in outcomes)))
         try:
-            done = part.maintain(left, version if not outcomes else run.dossier.table.version(), alpha)
+            done = part.maintain(left, version if not outcomes else run.dossier.table.version(), alpha, together)
         except ConflictError as conflict:
             refused.append(f"{part.shard.label}: {conflict}")
             continue
@@ -122,8 +125,15 @@ class _Part:
         reaches = might_match(workload, hull(self.blocks), run.config.decide.skipping)[:, 0]
         self.queries = everything.take(np.flatnonzero(reaches))
 
-    def maintain(self, options: RunOptions, version: int, alpha: Alpha) -> Outcome | None:
-        """The shard's own run; None if nothing happened that it would have to decide about."""
+    def maintain(self, options: RunOptions, version: int, alpha: Alpha, together: int) -> Outcome | None:
+        """The shard's own run; None if nothing happened that it would have to decide about.
+
+        Args:
+            options: what is left of what the run may do and spend.
+            version: the table's.
+            alpha: the price of a rewrite.
+            together: blocks that all shards of the run are decided about with.
+        """
         whole, label = self._run, self.shard.label
         run = Run(
             self.dossier, whole.config, options, lambda step, share=None: whole.progress(f"{label}: {step}", share)
@@ -135,7 +145,7 @@ class _Part:
             whole.notices += run.notices
             return None
         evidence = observe(self.dossier, version, self.blocks, self.queries, whole.config.layout)
-        done = judge(run, self._state, evidence, self._cursor, alpha)
+        done = judge(run, self._state, replace(evidence, blocks_together=together), self._cursor, alpha)
         whole.notices += [f"{label}: {notice}" for notice in run.notices]
         return done
 

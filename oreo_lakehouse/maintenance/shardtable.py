@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oreo_lakehouse.errors import RollbackError
-from oreo_lakehouse.tables.commits import FOLD, LAYOUT, CommitResult, ForeignRewrite, LayoutCommit, Returnable, forward
+from oreo_lakehouse.errors import RollbackError, TableError
+from oreo_lakehouse.tables.commits import (
+    FOLD,
+    LAYOUT,
+    CommitResult,
+    ForeignRewrite,
+    LayoutCommit,
+    Part,
+    Returnable,
+    forward,
+)
 from oreo_lakehouse.tables.contract import RewritePlan, Staged, Table
 
 if TYPE_CHECKING:
@@ -97,15 +106,30 @@ class ShardTable(Table):
     def revert(self, commit: LayoutCommit, run_id: str) -> CommitResult:
         return self.whole.revert(commit, run_id)
 
-    def return_to(self, commit: LayoutCommit, run_id: str) -> CommitResult:  # noqa: ARG002
-        raise RollbackError(self.returnable(commit).reason)
+    def return_to(self, commit: LayoutCommit, run_id: str, part: Part | None = None) -> CommitResult:
+        return self.whole.return_to(commit, run_id, part or self._part(commit))
 
-    def returnable(self, commit: LayoutCommit) -> Returnable:
-        reason = (
-            f"layout {commit.layout_id} of {self.shard.label} in {self.identity.name} cannot be returned to: a shard's "
-            f"last layout can be undone, but an earlier one is gone back to by a rewrite. {forward(self.identity.name)}"
-        )
-        return Returnable(False, None, reason)
+    def returnable(self, commit: LayoutCommit, part: Part | None = None) -> Returnable:
+        try:
+            return self.whole.returnable(commit, part or self._part(commit))
+        except RollbackError as error:
+            return Returnable(False, None, str(error))
+
+    def _part(self, commit: LayoutCommit) -> Part:
+        """This shard after a commit and now."""
+        try:
+            then = self.whole.blocks(commit.version)
+        except TableError as error:
+            raise RollbackError(
+                f"layout {commit.layout_id} of {self.shard.label} in {self.identity.name} cannot be returned to: "
+                f"{error}. {forward(self.identity.name)}"
+            ) from error
+        if then.names and not then.partitions:
+            raise RollbackError(
+                f"{self.identity.name} was partitioned otherwise in version {commit.version}, so {self.shard.label} "
+                f"cannot return to it. {forward(self.identity.name)}"
+            )
+        return Part(self.shard.id, frozenset(self._mine(then).names) | frozenset(self.blocks().names))
 
     def retain(self, commit: LayoutCommit, days: float) -> None:
         self.whole.retain(commit, days)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from oreo_lakehouse.errors import ConflictError, StoreError
@@ -79,7 +79,7 @@ class StateStore:
 
 
 def _encode(state: State) -> bytes:
-    body = json.dumps(asdict(state), separators=(",", ":"))
+    body = json.dumps({one.name: getattr(state, one.name) for one in fields(state)}, separators=(",", ":"))
     seal = hashlib.sha256(body.encode()).hexdigest()
     return json.dumps({"version": FORMAT_VERSION, "sha256": seal, "body": body}).encode()
 

@@ -98,7 +98,7 @@ def show_rollback(done: RolledBack) -> None:
     where = f" of {done.shard}" if done.shard else ""
     undone = f"layout {done.layout_id}{where}; rows appended since are kept"
     if done.returned_to:
-        undone = f"left layout {done.layout_id} for {done.returned_to}; rows appended since are kept"
+        undone = f"left layout {done.layout_id}{where} for {done.returned_to}; rows appended since are kept"
     facts(
         f"{done.table} ({done.format})",
         [("undone", undone), ("version", f"{done.version_before} → {done.version_after}")],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,7 @@ from oreo_lakehouse.maintenance.health import heat
 from oreo_lakehouse.maintenance.receipts import Receipt, receipts
 from oreo_lakehouse.maintenance.story import INITIAL, Story, number, read_story
 from oreo_lakehouse.report.charts import Drawings, Line
-from oreo_lakehouse.report.console import size
-from oreo_lakehouse.report.pagestyle import STYLE
+from oreo_lakehouse.report.pageparts import Tile, document, section, table, tile_row
 
 if TYPE_CHECKING:
     from oreo_lakehouse.layouts.blocks import Blocks
@@ -27,9 +25,18 @@ _DECISIONS = 25
 
 def report_page(status: TableStatus, blocks: Blocks, lines: Sequence[LedgerLine]) -> str:
     """The page as text; it needs nothing but itself."""
-    story, draw = read_story(lines), Drawings()
+    tiles, sections = chapter(Drawings(), status, blocks, lines)
+    skipping = status.health.skipping if status.health else None
+    if skipping:
+        tiles.append((f"{skipping.bytes:.0%}", "of the bytes skipped by the last 7 days of queries", ""))
+    now = status.layout or status.layout_id or "no layout of ours"
+    return document(status, now, tile_row(tiles), sections)
+
+
+def chapter(draw: Drawings, status: TableStatus, blocks: Blocks, lines: Sequence[LedgerLine]) -> tuple[list[Tile], str]:
+    """All that a page tells of a table, or of one shard: the figures that matter most, and the rest."""
+    story = read_story(lines)
     spent, paid = account(story), receipts(story)
-    when = datetime.now(UTC)
     sections = [
         _cost(draw, spent, paid),
         _timeline(draw, spent),
@@ -38,29 +45,11 @@ def report_page(status: TableStatus, blocks: Blocks, lines: Sequence[LedgerLine]
         _receipts(paid),
         _decisions(story),
     ]
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(status.table)}: layout report</title><style>{STYLE}</style></head><body>"
-        f"<header><h1>{escape(status.table)}</h1>"
-        f'<p class="dim">{escape(_subtitle(status))}</p>{_tiles(status, spent)}</header>'
-        f"<main>{''.join(sections)}</main>"
-        "<footer><p>Costs are in full scans of the table: a query costs the share of rows that it cannot skip, a "
-        "rewrite costs alpha. Everything here is read from the table's ledger and its files' statistics. Written by "
-        f"<code>oreo report</code> on {when:%Y-%m-%d at %H:%M} UTC.</p></footer></body></html>\n"
-    )
+    return _tiles(spent), "".join(sections)
 
 
-def _subtitle(status: TableStatus) -> str:
-    layout = status.layout or status.layout_id or "no layout of ours"
-    return (
-        f"{status.format.capitalize()} table, version {status.version}, {status.rows:,} rows in {status.files:,} "
-        f"files, {size(status.bytes)}. Now: {layout}."
-    )
-
-
-def _tiles(status: TableStatus, spent: Account) -> str:
-    tiles: list[tuple[str, str, str]] = []
+def _tiles(spent: Account) -> list[Tile]:
+    tiles: list[Tile] = []
     if spent.queries:
         share = f"{spent.saved / spent.never_cost:+.0%}" if spent.never_cost else ""
         tone = "good" if spent.saved >= 0 else "warn"
@@ -73,27 +62,13 @@ def _tiles(status: TableStatus, spent: Account) -> str:
             tiles.append((f"{best.total:,.0f}", f"best fixed layout in hindsight: {best.layout}", ""))
     if spent.bound:
         tiles.append((f"{spent.bound.room:,.0f}", f"full scans below the bound of {spent.bound.limit:,.0f}", ""))
-    skipping = status.health.skipping if status.health else None
-    if skipping:
-        tiles.append((f"{skipping.bytes:.0%}", "of the bytes skipped by the last 7 days of queries", ""))
-    return (
-        '<div class="tiles">'
-        + "".join(
-            f'<div class="tile"><b{f" class={tone}" if tone else ""}>{value}</b><span>{escape(words)}</span></div>'
-            for value, words, tone in tiles
-        )
-        + "</div>"
-    )
-
-
-def _section(title: str, words: str, content: str) -> str:
-    return f'<section><h2>{escape(title)}</h2><p class="dim">{escape(words)}</p>{content}</section>'
+    return tiles
 
 
 def _cost(draw: Drawings, spent: Account, paid: Sequence[Receipt]) -> str:
     title = "What it cost"
     if not spent.queries:
-        return _section(title, "No run has served queries yet: run oreo-maintain.", "")
+        return section(title, "No run has served queries yet: run oreo-maintain.", "")
     best = spent.best_fixed
     lines = [
         Line("actual", "queries as served, and rewrites", spent.actual_curve),
@@ -109,7 +84,7 @@ def _cost(draw: Drawings, spent: Account, paid: Sequence[Receipt]) -> str:
     )
     drawn = draw.lines("Cumulative cost in full scans of the table", words, "queries", lines, marks)
     note = " Numbers mark the rewrites of the receipts below." if marks else ""
-    return _section(title, f"{words}{note}", f"<figure>{drawn}</figure>")
+    return section(title, f"{words}{note}", f"<figure>{drawn}</figure>")
 
 
 def _timeline(draw: Drawings, spent: Account) -> str:
@@ -129,8 +104,8 @@ def _timeline(draw: Drawings, spent: Account) -> str:
         ]
         for stay in stays
     ]
-    table = _table(["layout", "from", "until", "queries", "folds"], rows)
-    return _section("Layouts", "Which layout served how many queries, in order.", f"<figure>{band}</figure>{table}")
+    stretches = table(["layout", "from", "until", "queries", "folds"], rows)
+    return section("Layouts", "Which layout served how many queries, in order.", f"<figure>{band}</figure>{stretches}")
 
 
 def _skipping(draw: Drawings, story: Story) -> str:
@@ -157,13 +132,13 @@ def _skipping(draw: Drawings, story: Story) -> str:
     drawn = draw.lines(
         "Share of the table that queries skip", words, "queries", lines, percent=True, filled=True, low=True
     )
-    return _section("Skipping, before and after", words, f"<figure>{drawn}</figure>")
+    return section("Skipping, before and after", words, f"<figure>{drawn}</figure>")
 
 
 def _heat(draw: Drawings, status: TableStatus, blocks: Blocks) -> str:
     title, recent = "Which files are read", status.recent
     if recent is None or not len(blocks):
-        return _section(title, "No query history yet.", "")
+        return section(title, "No query history yet.", "")
     columns = status.health.columns if status.health else ()
     column = min(columns, key=lambda one: one.overlap_ratio).column if columns else None  # which separates files best
     shares = heat(blocks, recent.workload, column, _ROWS, _COLUMNS, "native")
@@ -179,13 +154,13 @@ def _heat(draw: Drawings, status: TableStatus, blocks: Blocks) -> str:
         '<figcaption class="ends"><span>first files</span><span>never read<span class="scale"></span>always</span>'
         "<span>last files</span></figcaption>"
     )
-    return _section(title, words, f"<figure>{drawn}{ends}</figure>")
+    return section(title, words, f"<figure>{drawn}{ends}</figure>")
 
 
 def _receipts(paid: Sequence[Receipt]) -> str:
     title = "Receipts"
     if not paid:
-        return _section(title, "No rewrite has been made yet.", "")
+        return section(title, "No rewrite has been made yet.", "")
     rows = []
     for at, one in enumerate(paid, 1):
         tone = "good" if one.has_paid else ""
@@ -205,13 +180,13 @@ def _receipts(paid: Sequence[Receipt]) -> str:
         )
     heads = ["no.", "layout", "made", "cost", "promised", "realised", "queries", "saved", "verdict"]
     words = "Promised and realised are full scans saved a query, against the layout before."
-    return _section(title, words, _table(heads, rows))
+    return section(title, words, table(heads, rows))
 
 
 def _decisions(story: Story) -> str:
     title = "Decisions"
     if not story.decisions:
-        return _section(title, "None yet.", "")
+        return section(title, "None yet.", "")
     rows = [
         [
             (f"{line.time:%Y-%m-%d %H:%M}", "t"),
@@ -223,25 +198,7 @@ def _decisions(story: Story) -> str:
         for line in reversed(story.decisions[-_DECISIONS:])
     ]
     words = f"The last {len(rows)} of {len(story.decisions):,}; oreo explain TABLE --decision ID tells all about one."
-    return _section(title, words, _table(["when", "id", "decision", "a query reads", "why"], rows))
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[tuple[str, str]]]) -> str:
-    kinds = [kind for _, kind in rows[0]] if rows else []
-    head = "".join(
-        f'<th scope="col"{" class=n" if kind == "n" else ""}>{escape(name)}</th>'
-        for name, kind in zip(heads, kinds, strict=True)
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td class="{kind}" data-name="{escape(name)}">{cell}</td>'
-            for name, (cell, kind) in zip(heads, row, strict=True)
-        )
-        + "</tr>"
-        for row in rows
-    )
-    return f'<div class="wide"><table class="cards"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return section(title, words, table(["when", "id", "decision", "a query reads", "why"], rows))
 
 
 def _swatch(colour: int) -> str:

@@ -22,6 +22,9 @@ p { margin: 6px 0 0; max-width: 75ch; }
 .dim, figcaption, footer { color: var(--dim); font-size: .9rem; }
 code { font-family: ui-monospace, "SF Mono", Menlo, Consolas, monospace; font-size: .92em; overflow-wrap: anywhere; }
 section { margin: 40px 0 0; }
+details { margin: 40px 0 0; border-top: 1px solid var(--line); } details + details { margin-top: 0; }
+summary { padding: 12px 0; font-size: 1.3rem; font-weight: 600; cursor: pointer; overflow-wrap: anywhere; }
+a { color: var(--actual); }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(170px, 1fr)); gap: 12px; margin-top: 24px; }
 .tile { background: var(--panel); border-radius: 12px; padding: 14px 16px; }
 .tile b { display: block; font-size: 1.55rem; line-height: 1.25; font-variant-numeric: tabular-nums; }

@@ -54,6 +54,15 @@ class LayoutCommit:
 
 
 @dataclass(frozen=True)
+class Part:
+    """The part of a table that goes back to an earlier layout on its own: a shard, which is some whole partitions."""
+
+    shard: str
+    files: frozenset[str]
+    """Names of its files, as in `Blocks.names`, both those of that time and those of now."""
+
+
+@dataclass(frozen=True)
 class Returnable:
     """Whether the files of an earlier commit of ours can be made current again without rewriting a row."""
 

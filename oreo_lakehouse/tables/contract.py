@@ -24,6 +24,7 @@ from oreo_lakehouse.tables.commits import (
     Conflicted,
     ForeignRewrite,
     LayoutCommit,
+    Part,
     Returnable,
     Unknown,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "Conflicted",
     "ForeignRewrite",
     "LayoutCommit",
+    "Part",
     "Returnable",
     "RewritePlan",
     "RowCertificate",
@@ -237,18 +239,18 @@ class Table(ABC):
         """
 
     @abstractmethod
-    def return_to(self, commit: LayoutCommit, run_id: str) -> CommitResult:
+    def return_to(self, commit: LayoutCommit, run_id: str, part: Part | None = None) -> CommitResult:
         """Make the files that were current after an earlier commit of ours current again, without rewriting a row.
 
         Rows appended since are kept, in the files that their writers made. Where there is nothing to do, the answer is
-        the present version, and nothing is committed.
+        the present version, and nothing is committed. With `part`, the files of its partitions alone come and go.
 
         Raises:
             RollbackError: files are gone, or rows were changed since; the sentence says why and what to do instead.
         """
 
     @abstractmethod
-    def returnable(self, commit: LayoutCommit) -> Returnable:
+    def returnable(self, commit: LayoutCommit, part: Part | None = None) -> Returnable:
         """Whether `return_to` would do it now, and until when. Reads metadata and looks for files; opens none."""
 
     def retain(self, commit: LayoutCommit, days: float) -> None:  # noqa: B027

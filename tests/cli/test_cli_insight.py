@@ -22,6 +22,7 @@ from ledger_week import BY_DAY, BY_SHOP, START, WORDS, keep, run_id, week
 from pyiceberg.catalog.sql import SqlCatalog
 from typer.testing import CliRunner
 
+from oreo_lakehouse.cli.frame import looking_at_files
 from oreo_lakehouse.cli.main import app
 from oreo_lakehouse.config import load_config
 from oreo_lakehouse.history.exactness import Exactness
@@ -29,8 +30,11 @@ from oreo_lakehouse.history.record import QueryRecord
 from oreo_lakehouse.history.store import HistoryStore
 from oreo_lakehouse.maintenance import offline
 from oreo_lakehouse.maintenance.offline import open_offline
+from oreo_lakehouse.maintenance.shardledgers import ShardLedger
+from oreo_lakehouse.maintenance.status import status_of
 from oreo_lakehouse.predicates.tree import And, Compare, Op
 from oreo_lakehouse.predicates.values import Kind
+from oreo_lakehouse.report.shardpage import shards_page
 from oreo_lakehouse.store import LocalStore
 
 sys.path.append(str(Path(__file__).parents[2] / "examples"))
@@ -160,12 +164,15 @@ class Page(HTMLParser):
         self.pictures: list[dict[str, Any]] = []
         self.tables: list[int] = []
         self.fetched: list[str] = []
+        self.chapters: list[bool] = []
+        self.targets: set[str] = set()
+        self.links: list[str] = []
         self._inside = ""
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = {name: value or "" for name, value in attrs}
-        if tag in ("script", "link", "img", "iframe") or "src" in found or "href" in found:
+        if tag in ("script", "link", "img", "iframe") or "src" in found or not found.get("href", "#").startswith("#"):
             self.fetched.append(tag)
         if tag == "svg" and found.get("role") == "img":
             self.pictures.append({"title": "", "desc": "", "lines": [], "rects": []})
@@ -174,10 +181,15 @@ class Page(HTMLParser):
             self.pictures[-1]["lines"].append((found["class"], points))
         elif tag == "rect" and self.pictures:
             self.pictures[-1]["rects"].append(found)
+        elif tag == "details":
+            self.chapters.append("open" in found)
+        elif tag == "a":
+            self.links.append(found["href"])
         elif tag == "table":
             self.tables.append(0)
         elif tag == "tr" and self.tables:
             self.tables[-1] += 1
+        self.targets |= {f"#{found['id']}"} if "id" in found else set()
         self._inside = tag
 
     def handle_data(self, data: str) -> None:
@@ -227,6 +239,33 @@ def test_the_report_has_data_in_every_plot_and_needs_nothing(desk: Desk) -> None
     assert "cannot write" in broken.stderr
 
 
+@pytest.fixture
+def sharded(desk: Desk) -> Path:
+    """The page of a table with three shards; of the last one nobody has asked yet."""
+    with looking_at_files(desk.table, load_config(desk.config)) as (view, blocks):
+        stands = status_of(view, blocks, load_config(desk.config))
+    lines = {"eu": tuple(week()), "us": tuple(week(6)), "za": ()}
+    shards = [ShardLedger(at, f"region={at}", f"region=<{at}>", 100 * len(told), told) for at, told in lines.items()]
+    page = desk.folder / "shards.html"
+    page.write_text(shards_page(stands, shards, dict.fromkeys(lines, blocks)))
+    return page
+
+
+@pytest.mark.parametrize("desk", ["delta"], indirect=True)
+def test_the_report_of_shards_has_a_chapter_each_and_one_is_open(sharded: Path) -> None:
+    text = sharded.read_text()
+    page = Page(text)
+    assert page.fetched == []
+    assert len(page.pictures) == 2 * 4
+    assert all(len(points) > 5 for picture in page.pictures for _, points in picture["lines"])
+    assert sorted(page.chapters) == [False, True]
+    assert page.links == ["#shard-eu", "#shard-us"]
+    assert page.targets >= set(page.links)
+    assert page.tables[0] == 3  # the shards that were asked of, with their head
+    assert "2 of 3 shards have been asked of" in text
+    assert text.count("region=&lt;us&gt;") == 2
+
+
 @pytest.mark.skipif(browser() is None, reason="CI has no browser; the test above reads the same page without one")
 @pytest.mark.parametrize(("size", "scheme"), [("wide", "dark"), ("narrow", "light")])
 @pytest.mark.parametrize("desk", ["delta"], indirect=True)
@@ -238,6 +277,17 @@ def test_a_browser_draws_the_plots(desk: Desk, size: str, scheme: str) -> None:
         take(page, page.with_suffix(".png"), size, scheme)
     drawn, blank = (page.with_suffix(".png").stat().st_size for page in (file, bare))
     assert drawn > blank + 2_000  # the shapes alone
+
+
+@pytest.mark.skipif(browser() is None, reason="CI has no browser; the test above reads the same page without one")
+@pytest.mark.parametrize("desk", ["delta"], indirect=True)
+def test_a_browser_draws_the_chapter_that_is_open(sharded: Path) -> None:
+    shut = sharded.with_name("shut.html")
+    shut.write_text(sharded.read_text().replace(' name="shard" open>', ' name="shard">'))
+    for page in (sharded, shut):
+        take(page, page.with_suffix(".png"), "wide", "light")
+    drawn, closed = (page.with_suffix(".png").stat().st_size for page in (sharded, shut))
+    assert drawn > closed + 20_000
 
 
 def test_a_table_without_a_ledger_has_a_page_too(desk: Desk) -> None:

@@ -97,6 +97,12 @@ def test_only_partitions_that_gain_are_rewritten(spark: Any, regions: Any) -> No
     alone = shop.oreo("ledger", shop.name, "--shard", "region=EU")
     assert "receipt" in alone.stdout, alone.output
 
+    page = shop.folder / "report.html"
+    assert shop.oreo("report", shop.name, "-o", str(page)).exit_code == 0
+    assert page.read_text().count("<details") == 2
+    assert shop.oreo("report", shop.name, "--shard", "region=AP", "-o", str(page)).exit_code == 0
+    assert "region=AP" in page.read_text()
+
     stands = json.loads(shop.oreo("status", shop.name, "--json").stdout)
     assert [one["shard"] for one in stands["shards"]] == ["region=AP", "region=EU", "region=US"]
     assert stands["shards"][0]["layout"] is None
@@ -114,7 +120,7 @@ def test_only_partitions_that_gain_are_rewritten(spark: Any, regions: Any) -> No
     assert files(spark, shop, "US") == before["US"]
     assert files(spark, shop, "EU") == after["EU"]
     listed = json.loads(shop.oreo("layouts", shop.name, "--json").stdout)["layouts"]
-    assert [(one["shard"], one["state"]) for one in listed] == [("region=US", "gone"), ("region=EU", "live")]
+    assert [(one["shard"], one["state"]) for one in listed] == [("region=US", "returnable"), ("region=EU", "live")]
     first = json.loads(shop.oreo("rollback", shop.name, "--shard", "region=EU", "--json").stdout)
     assert first["shard"] == "region=EU"
     assert {r: files(spark, shop, r) for r in REGIONS} == before
@@ -142,6 +148,41 @@ def test_what_is_appended_to_one_shard_is_folded_there(spark: Any, regions: Any)
     whole = shop.maintained()
     assert "shards" not in whole
     assert whole["decision"] == "move"
+
+
+def test_a_shard_goes_back_to_an_earlier_layout_by_metadata_alone(spark: Any, regions: Any) -> None:
+    shop = regions
+    shop.config.write_text(shop.config.read_text().replace("[layout]", '[layout]\ngenerators = ["sort"]'))
+    by_k, by_d = (
+        "region = 'EU' AND k BETWEEN {low} AND {high}",
+        "region = 'EU' AND d BETWEEN 10 * {low} AND 10 * {high}",
+    )
+    made: list[tuple[str, set[str]]] = []
+    for day, condition in enumerate((by_k, by_d)):
+        ask(shop, day, 60, condition)
+        (moved,) = shop.maintained()["shards"]
+        assert moved["decision"] == "move"
+        made.append((moved["layout_id"], files(spark, shop, "EU")))
+    # What came to the shard since is kept, and what others do to the rest of the table is no hindrance.
+    spark.range(9_001, 9_002).selectExpr(*COLUMNS).writeTo(shop.name).append()
+    appended = files(spark, shop, "EU") - made[1][1]
+    spark.sql(f"DELETE FROM {shop.name} WHERE id = 2")
+    rows = certify(spark.table(shop.name), ["_oreo_bid"])
+    back = json.loads(shop.oreo("rollback", shop.name, "--to", made[0][0], "--json").stdout)
+    assert (back["shard"], back["returned_to"]) == ("region=EU", made[0][0])
+    assert files(spark, shop, "EU") == made[0][1] | appended
+    listed = json.loads(shop.oreo("layouts", shop.name, "--json").stdout)["layouts"]
+    assert [one["state"] for one in listed] == ["live", "returnable", "returnable"]
+    # A run that wants a layout again whose files are still there finds them by itself.
+    ask(shop, 2, 60, by_d)
+    (again,) = shop.maintained()["shards"]
+    assert (again["layout_id"], again["bytes_rewritten"]) == (made[1][0], 0)
+    assert files(spark, shop, "EU") == made[1][1] | appended
+    assert certify(spark.table(shop.name), ["_oreo_bid"]) == rows
+    spark.sql(f"DELETE FROM {shop.name} WHERE id = 1")
+    refused = shop.oreo("rollback", shop.name, "--shard", "region=EU", "--to", made[0][0])
+    assert refused.exit_code == 2
+    assert "oreo-maintain" in refused.stderr
 
 
 @pytest.mark.parametrize("shop", ["iceberg"], indirect=True)

@@ -12,7 +12,7 @@ import pytest
 
 from oreo_lakehouse.errors import ConflictError, StoreError
 from oreo_lakehouse.maintenance import lock as lock_module
-from oreo_lakehouse.maintenance.ledger import Ledger
+from oreo_lakehouse.maintenance.ledger import MANY, Ledger
 from oreo_lakehouse.maintenance.lock import locked
 from oreo_lakehouse.maintenance.state import KEPT, State, StateStore
 from oreo_lakehouse.store import LocalStore
@@ -81,6 +81,28 @@ def test_the_ledger_keeps_order_and_passes_over_damaged_lines(store: LocalStore,
     (tmp_path / "t/ledger/99999999T-x.jsonl").write_text('{"kind": "decision"\nnot json\n[1]\n')
     assert [line.facts["reason"] for line in ledger.lines(["decision"])] == ["a", "b"]
     assert [line.kind for line in ledger.lines()] == ["decision", "commit", "decision"]
+
+
+def test_many_runs_are_packed_and_read_as_before(store: LocalStore, tmp_path: Path) -> None:
+    ledger, reader = Ledger(store, "t"), Ledger(store, "t")
+    for number in range(MANY - 1):
+        ledger.append("r", [("decision", {"number": number}), ("event", {})])
+    before = reader.lines()
+    names = [entry.name for entry in store.entries("t/ledger")]
+    texts = {name: (tmp_path / "t/ledger" / name).read_bytes() for name in names}
+    ledger.append("r", [("decision", {"number": MANY - 1})])
+    assert len(store.entries("t/ledger")) == MANY // 2 + 1
+    wanted = list(range(MANY))
+    for one in (ledger, reader, Ledger(store, "t")):
+        assert [line.facts["number"] for line in one.lines(["decision"])] == wanted
+        assert one.lines()[: len(before)] == before
+    # A run that dies after it has written the pack leaves files that are in it, too.
+    for name in names[: MANY // 2]:
+        (tmp_path / "t/ledger" / name).write_bytes(texts[name])
+    assert [line.facts["number"] for line in Ledger(store, "t").lines(["decision"])] == wanted
+    ledger.append("r", [("decision", {"number": MANY})])
+    assert len(store.entries("t/ledger")) == MANY // 2 + 2
+    assert [line.facts["number"] for line in Ledger(store, "t").lines(["decision"])] == [*wanted, MANY]
 
 
 def test_the_second_run_is_turned_away_and_the_lock_is_free_afterwards(store: LocalStore) -> None:

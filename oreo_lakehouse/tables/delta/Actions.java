@@ -65,6 +65,23 @@ public class Actions {
     return chosen;
   }
 
+  /** The partitions, each a map of values, that the files with these paths are in. */
+  public Set partitions(List files, String paths) {
+    Set found = new HashSet();
+    for (Iterator i = at(files, paths).iterator(); i.hasNext();) found.add(((AddFile) i.next()).partitionValues());
+    return found;
+  }
+
+  /** The files in one of the partitions. */
+  public List inside(List files, Set partitions) {
+    List chosen = new ArrayList();
+    for (Iterator i = files.iterator(); i.hasNext();) {
+      AddFile file = (AddFile) i.next();
+      if (partitions.contains(file.partitionValues())) chosen.add(file);
+    }
+    return chosen;
+  }
+
   public List union(List files, List more) {
     List all = new ArrayList(files);
     all.addAll(more);

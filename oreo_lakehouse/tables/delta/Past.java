@@ -35,8 +35,16 @@ public class Past {
     return Arrays.asList(new Object[] {added, removed.toString()});
   }
 
-  /** The files that commits after a version appended, or that commit's version which changed rows otherwise. */
-  public Object appended(DeltaLog log, Option table, long after, long to) {
+  /** Whether a file is in one of the partitions, or may be; null stands for all of them. */
+  private static boolean in(Set partitions, Object values) {
+    return partitions == null || values == null || partitions.contains(values);
+  }
+
+  /**
+   * The files that commits after a version appended to the partitions, or that commit's version which changed rows in
+   * them otherwise.
+   */
+  public Object appended(DeltaLog log, Option table, long after, long to, Set partitions) {
     List added = new ArrayList();
     if (after >= to) return added;
     scala.collection.Iterator commits = log.getChanges(after + 1, to, table, true);
@@ -44,8 +52,13 @@ public class Past {
       scala.Tuple2 commit = (scala.Tuple2) commits.next();
       for (Iterator i = list((scala.collection.immutable.Seq) commit._2()).iterator(); i.hasNext();) {
         Object action = i.next();
-        if (action instanceof AddFile && ((AddFile) action).dataChange()) added.add(action);
-        if (action instanceof RemoveFile && ((RemoveFile) action).dataChange()) return commit._1();
+        if (action instanceof AddFile) {
+          AddFile file = (AddFile) action;
+          if (file.dataChange() && in(partitions, file.partitionValues())) added.add(file);
+        } else if (action instanceof RemoveFile) {
+          RemoveFile file = (RemoveFile) action;
+          if (file.dataChange() && in(partitions, file.partitionValues())) return commit._1();
+        }
       }
     }
     return added;

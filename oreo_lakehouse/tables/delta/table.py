@@ -16,6 +16,7 @@ from oreo_lakehouse.tables.contract import (
     CommitResult,
     ForeignRewrite,
     LayoutCommit,
+    Part,
     Returnable,
     RewritePlan,
     Staged,
@@ -161,11 +162,11 @@ class DeltaTable(Table):
     def revert(self, commit: LayoutCommit, run_id: str) -> CommitResult:
         return undoing.revert(self._log, commit, run_id)
 
-    def return_to(self, commit: LayoutCommit, run_id: str) -> CommitResult:
-        return undoing.return_to(self._log, commit, run_id)
+    def return_to(self, commit: LayoutCommit, run_id: str, part: Part | None = None) -> CommitResult:
+        return undoing.return_to(self._log, commit, run_id, part)
 
-    def returnable(self, commit: LayoutCommit) -> Returnable:
-        return undoing.returnable(self._log, commit)
+    def returnable(self, commit: LayoutCommit, part: Part | None = None) -> Returnable:
+        return undoing.returnable(self._log, commit, part)
 
     def foreign_rewrites(self, since: LayoutCommit) -> list[ForeignRewrite]:
         return self._log.foreign_rewrites(since.version)

@@ -7,7 +7,7 @@ but Delta lets it commit even when VACUUM has deleted the old files, so every fi
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ from oreo_lakehouse.tables.commits import (
     CommitResult,
     Committed,
     LayoutCommit,
+    Part,
     Returnable,
     forward,
 )
@@ -68,19 +69,19 @@ def revert(log: Log, commit: LayoutCommit, run_id: str) -> CommitResult:
     return _committed(log, swap, commit, run_id, note)
 
 
-def return_to(log: Log, commit: LayoutCommit, run_id: str) -> CommitResult:
+def return_to(log: Log, commit: LayoutCommit, run_id: str, part: Part | None = None) -> CommitResult:
     """Make the files of an earlier layout live again; see `Table.return_to`."""
-    swap = _way_back(log, commit)
+    swap = _way_back(log, commit, part)
     if swap.leaving.isEmpty() and swap.coming.isEmpty():
         return Committed(int(swap.now.version()))
     note = {ACTION: RETURN, UNDONE_RUN: commit.run_id, "oreo.returned-version": str(commit.version)}
-    return _committed(log, swap, commit, run_id, note)
+    return _committed(log, swap, replace(commit, shard=part.shard) if part else commit, run_id, note)
 
 
-def returnable(log: Log, commit: LayoutCommit) -> Returnable:
+def returnable(log: Log, commit: LayoutCommit, part: Part | None = None) -> Returnable:
     """Whether `return_to` would succeed; see `Table.returnable`."""
     try:
-        swap = _way_back(log, commit)
+        swap = _way_back(log, commit, part)
     except RollbackError as error:
         return Returnable(False, None, str(error))
     if swap.until is None:
@@ -88,12 +89,13 @@ def returnable(log: Log, commit: LayoutCommit) -> Returnable:
     return Returnable(True, swap.until, "Its files are still there, and no row has been changed since.")
 
 
-def _way_back(log: Log, commit: LayoutCommit) -> _Swap:
+def _way_back(log: Log, commit: LayoutCommit, part: Part | None) -> _Swap:
     java, now = actions(log.spark), log.snapshot()
     live = log.files(now)
     try:
         then = log.files(log.snapshot(commit.version))
-        appended = past(log.spark).appended(log.java, log.catalog_table, commit.version, now.version())
+        where = java.partitions(java.union(live, then), "\n".join(part.files)) if part else None
+        appended = past(log.spark).appended(log.java, log.catalog_table, commit.version, now.version(), where)
     except Exception as error:
         raise _forgotten(log, commit, error) from error
     if isinstance(appended, int):
@@ -101,6 +103,8 @@ def _way_back(log: Log, commit: LayoutCommit) -> _Swap:
             f"version {appended} of {log.sql_name} changed rows that the layout of version {commit.version} holds, so "
             f"its files are out of date. {forward(log.sql_name)}"
         )
+    if part:
+        live, then = java.inside(live, where), java.inside(then, where)
     wanted = java.union(then, appended)
     leaving = java.select(live, java.keys(wanted), False)
     return _checked(log, now, leaving, java.select(wanted, java.keys(live), False), commit)

@@ -55,14 +55,15 @@ def rollback_summary(commit: LayoutCommit, run_id: str) -> dict[str, str]:
     }
 
 
-def return_summary(target: LayoutCommit, run_id: str, base_version: int) -> dict[str, str]:
-    """The summary of a commit that brings an earlier layout's own files back."""
+def return_summary(target: LayoutCommit, run_id: str, base_version: int, shard: str) -> dict[str, str]:
+    """The summary of a commit that brings an earlier layout's own files back, to a shard or ("") to the whole table."""
     return {
         "oreo.action": RETURN,
         "oreo.layout-id": target.layout_id,
         "oreo.run-id": run_id,
         "oreo.base-version": str(base_version),
         "oreo.layout-run-id": target.run_id,
+        **_of_shard(shard),
     }
 
 

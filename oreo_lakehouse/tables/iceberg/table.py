@@ -15,6 +15,7 @@ from oreo_lakehouse.tables.contract import (
     Committed,
     ForeignRewrite,
     LayoutCommit,
+    Part,
     Returnable,
     RewritePlan,
     Staged,
@@ -212,16 +213,16 @@ class IcebergTable(Table):
             swap = inverse_of(self._engine, name, table, [commit], run_id, rollback_summary(commit, run_id))
         return commit_swap(self._engine, name, self._load, swap)
 
-    def return_to(self, commit: LayoutCommit, run_id: str) -> CommitResult:
+    def return_to(self, commit: LayoutCommit, run_id: str, part: Part | None = None) -> CommitResult:
         table, name = self._load(), self.identity.name
         with explained("look into the history of", name):
-            swap = way_back(self._engine, name, table, commit, run_id)
+            swap = way_back(self._engine, name, table, commit, run_id, part)
         if swap is None:
             return Committed(version_of(table))
         return commit_swap(self._engine, name, self._load, swap)
 
-    def returnable(self, commit: LayoutCommit) -> Returnable:
-        return returnable(self._engine, self.identity.name, self._load(), commit)
+    def returnable(self, commit: LayoutCommit, part: Part | None = None) -> Returnable:
+        return returnable(self._engine, self.identity.name, self._load(), commit, part)
 
     def foreign_rewrites(self, since: LayoutCommit) -> list[ForeignRewrite]:
         with explained("look into the history of", self.identity.name):

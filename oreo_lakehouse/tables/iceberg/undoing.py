@@ -2,7 +2,8 @@
 
 One layout is undone by its inverse. To return to an earlier layout, all commits of ours since then are undone in one
 swap: what one of them added and a later one removed cancels out, and so does what came back in between. Rows that
-others appended are no part of any of them, and stay.
+others appended are no part of any of them, and stay. A shard goes back by undoing its own commits: those of the other
+shards are about other files.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.errors import RollbackError
-from oreo_lakehouse.tables.commits import Returnable, forward
+from oreo_lakehouse.tables.commits import Part, Returnable, forward
 from oreo_lakehouse.tables.iceberg.commit import Swap
 from oreo_lakehouse.tables.iceberg.engine import explained, format_version, version_of
 from oreo_lakehouse.tables.iceberg.history import layout_commits, return_summary
@@ -24,41 +25,48 @@ if TYPE_CHECKING:
     from oreo_lakehouse.tables.iceberg.engine import Engine
 
 
-def way_back(engine: Engine, name: str, table: Any, target: LayoutCommit, run_id: str) -> Swap | None:
+def way_back(
+    engine: Engine, name: str, table: Any, target: LayoutCommit, run_id: str, part: Part | None = None
+) -> Swap | None:
     """The swap that makes all files current again which were current after `target`; None if they are.
 
     Raises:
         RollbackError: it would lose something, or files of that snapshot were replaced by others.
     """
-    later = _later(engine, name, table, target)
-    swap = inverse_of(engine, name, table, later, run_id, return_summary(target, run_id, version_of(table)))
+    later = _later(engine, name, table, target, part)
+    summary = return_summary(target, run_id, version_of(table), part.shard if part else "")
+    swap = inverse_of(engine, name, table, later, run_id, summary)
     leaving = {entry["file"]["file-path"] for entry in swap.removed if "positions" in entry}
     coming = {file["file-path"] for file in swap.added}
     live, wanted = (_paths(engine, table, version) for version in (version_of(table), target.version))
-    if not wanted <= (live - leaving) | coming:
+    if not (wanted & part.files if part else wanted) <= (live - leaving) | coming:
         raise _refusal(name, target, "others have replaced files of it, by DML or a rewrite of their own")
     return swap if leaving or coming else None
 
 
-def returnable(engine: Engine, name: str, table: Any, target: LayoutCommit) -> Returnable:
+def returnable(engine: Engine, name: str, table: Any, target: LayoutCommit, part: Part | None = None) -> Returnable:
     """Whether `return_to` would succeed; see `Table.returnable`."""
     try:
         with explained("look into the history of", name):
-            if way_back(engine, name, table, target, "") is None:
+            if way_back(engine, name, table, target, "", part) is None:
                 return Returnable(True, None, "Its files are the table's now.")
-            until = kept_until(table, _later(engine, name, table, target))
+            until = kept_until(table, _later(engine, name, table, target, part))
     except RollbackError as error:
         return Returnable(False, None, str(error))
     return Returnable(True, until, "Its files are still there, and no row in them has been changed since.")
 
 
-def _later(engine: Engine, name: str, table: Any, target: LayoutCommit) -> list[LayoutCommit]:
-    """Our commits after `target`, newest first."""
+def _later(engine: Engine, name: str, table: Any, target: LayoutCommit, part: Part | None) -> list[LayoutCommit]:
+    """Our commits after `target` to the table or its part, newest first."""
     ours = layout_commits(engine, table)
     later = list(takewhile(lambda commit: commit.version != target.version, ours))
     if len(later) == len(ours):
         raise _refusal(name, target, f"snapshot {target.version} has expired, or the table was rolled back past it")
-    return later
+    if part is None:
+        return later
+    if not all(commit.shard for commit in later):
+        raise _refusal(name, target, "the whole table was rewritten since, and a part of that cannot be undone alone")
+    return [commit for commit in later if commit.shard == part.shard]
 
 
 def _paths(engine: Engine, table: Any, version: int) -> set[str]:
