@@ -42,6 +42,7 @@ class LayoutSettings:
     blocks: int = 0
     target_file_size: str = "128MB"
     sample_rows: int = 100_000
+    keep_sample: bool = False
     shards: int = 16
     returnable_days: float = 7.0
 

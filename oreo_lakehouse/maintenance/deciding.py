@@ -72,8 +72,11 @@ def take_counsel(
     table = dossier.table
     columns = sorted(optimizer.columns(predicates) & evidence.schema.keys()) or list(evidence.schema)[:1]
     with spark_share(table.spark, progress, "sampling rows"):
-        if {name.lower() for name in columns} & {name.lower() for name in config.history.redact}:
+        secret = {name.lower() for name in columns} & {name.lower() for name in config.history.redact}
+        if secret or not layout.keep_sample:
             sample = table.sample(layout.sample_rows, settings.seed, columns)
+            if not dry_run:
+                dossier.samples.forget()
         else:
             keys = table.column_keys()
             known = {name: f"{keys.get(name, '')} {evidence.schema[name].value}" for name in columns}

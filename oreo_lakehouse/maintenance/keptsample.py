@@ -6,7 +6,8 @@ they stay a fair draw for as long as all those files are live with the same numb
 the share that the whole table needs now, and all are thinned to the same share. When files leave, the rows that were
 drawn together with theirs are drawn anew; but where a layout of ours only moves rows to other files, they stay.
 
-The kept rows are values of the table, in the columns that queries filter by and no others, in the store.
+The kept rows are values of the table, in the columns that queries filter by and no others, in the store: that is for
+its owner to decide (`layout.keep_sample`).
 """
 
 from __future__ import annotations
@@ -113,6 +114,10 @@ class KeptSample:
         covered = same and set(_joined(draws).tolist()) == set(_marks(before).tolist())
         if covered and all(replace(one.how, share=draws[0].how.share) == draws[0].how for one in draws):
             self._keep([replace(_merged(draws, draws[0].how), marks=now)])
+
+    def forget(self) -> None:
+        """Keep nothing."""
+        self._keep([])
 
     def _kept(self) -> list[_Draw]:
         """What can be read of what is kept."""
