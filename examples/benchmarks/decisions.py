@@ -142,7 +142,7 @@ def _compare(options: argparse.Namespace, case: str, print_: Callable[..., None]
                 f"{len(outcome.moves):>7}{outcome.total / totals.get('optimum', float('nan')):>11.3f}"
                 f"{outcome.total / least:>8.3f}{result.times[name]:>9.1f}{told}"
             )
-            curves[name if options.seeds == 1 else f"{name} ({seed})"] = outcome.cumulative()
+            curves[name] = curves.get(name, 0.0) + outcome.cumulative() / options.seeds  # the mean of all seeds
         sys.stdout.flush()
     if options.plot:
         write_lines(options.plot, f"{case}: cost of queries and rewrites, in full scans", "queries", curves)

@@ -72,6 +72,10 @@ class CutSet:
         self.positions: Ints = table[:, 2] + (self.starts[within] if len(self.starts) else 0)
         """Where each cut is, among all columns' positions."""
 
+    def count(self, rows: npt.NDArray[np.intp]) -> Ints:
+        """How many of the rows are at each position of all columns."""
+        return np.bincount(self.located[rows].ravel(), minlength=int(self.ends[-1]) + 1 if len(self.ends) else 0)
+
     def goes_left(self, cut: int, rows: npt.NDArray[np.intp]) -> Bools:
         """Which of the rows the cut sends left."""
         owner, style = int(self.owners[cut]), int(self.styles[cut])

@@ -27,13 +27,18 @@ _MAYBE = np.ones((1, 1), np.bool_)
 
 
 class NodeColumns:
-    """All columns of one node, and its cuts that leave enough rows on either side."""
+    """All columns of one node, and its cuts that leave enough rows on either side.
 
-    def __init__(self, cutset: CutSet, rows: npt.NDArray[np.intp], smallest: int) -> None:
+    Args:
+        cutset: the cuts.
+        rows: of the node.
+        counts: how many of them are at each position (`CutSet.count`).
+        smallest: the fewest rows of a child.
+    """
+
+    def __init__(self, cutset: CutSet, rows: npt.NDArray[np.intp], counts: Ints, smallest: int) -> None:
         self.cutset = cutset
-        starts, ends = cutset.starts, cutset.ends
-        size = int(ends[-1]) + 1 if len(ends) else 0
-        counts = np.bincount(cutset.located[rows].ravel(), minlength=size)
+        starts, ends, size = cutset.starts, cutset.ends, len(counts)
         true = [int(column[rows].sum()) for column in cutset.true]
         left = np.append(np.cumsum(counts), 0)[np.minimum(cutset.positions, size)] - cutset.owners * len(rows)
         equal, compare = cutset.styles == EQUAL, cutset.styles == COMPARE
@@ -44,6 +49,7 @@ class NodeColumns:
         self.rows = np.stack([left[fits], len(rows) - left[fits]])
         self.some_true = [count > 0 for count in true]
         self.has_null = counts[ends] > 0
+        counts = counts.copy()
         counts[ends] = 0
         self.counts = counts
         filled = np.append(np.flatnonzero(counts), size)  # the sentinel stands for "nothing there"

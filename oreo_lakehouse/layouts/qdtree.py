@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from oreo_lakehouse.layouts.blocks import Ints
 from oreo_lakehouse.layouts.cutset import CutSet
 from oreo_lakehouse.layouts.layout import register_layout
 from oreo_lakehouse.layouts.nodejudge import NodeColumns, NodeJudge
@@ -72,13 +73,17 @@ class _Node:
     rows: npt.NDArray[np.intp]
     groups: list[Group]
     """The queries that reach this node."""
+    counts: Ints
     depth: int = 0
     cut: Predicate | None = None
     sides: tuple[_Node, _Node] | None = None
 
-    def split(self, cut: Predicate, left: npt.NDArray[np.bool_]) -> tuple[_Node, _Node]:
-        sides = tuple(_Node(self.rows[side], self.groups, self.depth + 1) for side in (left, ~left))
-        self.cut, self.sides = cut, (sides[0], sides[1])
+    def split(self, cut: Predicate, left: npt.NDArray[np.bool_], cutset: CutSet) -> tuple[_Node, _Node]:
+        rows = [self.rows[left], self.rows[~left]]
+        fewer = cutset.count(min(rows, key=len))  # the other side has the rest: half of the counting is saved
+        counts = [fewer, self.counts - fewer] if len(rows[0]) <= len(rows[1]) else [self.counts - fewer, fewer]
+        one, other = (_Node(r, self.groups, c, self.depth + 1) for r, c in zip(rows, counts, strict=True))
+        self.cut, self.sides = cut, (one, other)
         return self.sides
 
     def tree(self) -> Tree:
@@ -108,7 +113,8 @@ class _Builder:
 
     def grow(self) -> _Node:
         """Split the node with the greatest gain, until there are k leaves or no cut gains anything."""
-        root = _Node(np.arange(len(self.sample)), list(self.workload.groups))
+        everything = np.arange(len(self.sample))
+        root = _Node(everything, list(self.workload.groups), self.cutset.count(everything))
         leaves, order = [root], count()
         queue: list[tuple[float, int, _Node, int]] = []
         fresh = [root]
@@ -122,7 +128,7 @@ class _Builder:
             gain, _, node, cut = heappop(queue)
             for name in self.cutset.columns_of(cut):
                 self.gains[name] = self.gains.get(name, 0.0) - gain
-            fresh = list(node.split(self.cutset.predicate(cut), self.cutset.goes_left(cut, node.rows)))
+            fresh = list(node.split(self.cutset.predicate(cut), self.cutset.goes_left(cut, node.rows), self.cutset))
             leaves.remove(node)
             leaves += fresh
         self._fill(leaves)
@@ -152,14 +158,14 @@ class _Builder:
             left = known & (ranks < middle)
             if self.smallest <= left.sum() <= len(ranks) - self.smallest:
                 self.gains.setdefault(name, 0.0)
-                return node.split(Compare(name, Op.LT, column.kind, column.value(middle)), left)
+                return node.split(Compare(name, Op.LT, column.kind, column.value(middle)), left, self.cutset)
         return ()
 
     def _choose(self, node: _Node) -> tuple[float, int]:
         """The cut by which the node's queries skip the most rows, after how many they skip."""
         if len(node.rows) < 2 * self.smallest or node.depth >= _MAX_DEPTH:
             return 0.0, -1
-        columns = NodeColumns(self.cutset, node.rows, self.smallest)
+        columns = NodeColumns(self.cutset, node.rows, node.counts, self.smallest)
         if not len(columns.cuts):
             return 0.0, -1
         # Groups of little weight decide only where the others gain nothing more: half of the time is saved.

@@ -20,6 +20,8 @@ _QUERIES = 32
 _MEMORY = 10_000.0
 """Queries after which a regime counts for 1/e of a fresh one."""
 _PRIOR_LENGTH, _PRIOR_WEIGHT = 500.0, 0.5
+_DOUBT = 4.0
+"""Past regimes at which half of a tail value is believed."""
 _STAY_WEIGHT = 0.3
 """Weight of the belief that a regime lasts as long again as it has lasted."""
 
@@ -130,8 +132,10 @@ def tail_value(
 ) -> np.ndarray:
     """What being in each state when the present regime ends is worth, relative to the best of them.
 
-    Iterates over the regimes to come: each is one of the past ones, met in proportion to its weight, or (with the
-    chance that Good and Turing give it) one never seen. In each, either stay, or pay alpha after noticing and move.
+    Iterates over the regimes to come: each is one of the past ones, met in proportion to its weight, or (with half the
+    chance that Good and Turing give it) one never seen, for which no state was made: there all cost the same. In each,
+    either stay, or pay alpha after noticing and move. States were made for the past regimes and look too good on a few
+    of them, so n regimes are believed n/(n + 4).
 
     Args:
         log: the past regimes.
@@ -147,22 +151,21 @@ def tail_value(
     share = weights / weights.sum()
     lengths = np.array([float(regime.length) for regime in log.past])
     mean_length = float(share @ lengths)
-    mean_cost = costs @ share
-    least = float(share @ costs.min(axis=0))
+    usual, least = float((costs @ share).mean()), float(share @ costs.min(axis=0))
     kinds = Counter(regime.kind for regime in log.past)
     once = np.array([kinds[regime.kind] == 1 for regime in log.past])
     unseen = 0.5 * (float(weights[once].sum()) + 0.5) / (float(weights.sum()) + 0.5)
     rounds = min(60, int(min(horizon, log.seen) / mean_length) + 1)
     value = np.zeros(states)
     wait = np.minimum(late, lengths)
+    improved = max(0.0, mean_length - 2 * late) * (usual - least)
     for _ in range(rounds):
         stay = lengths * costs + value[:, None]
         arrive = ((lengths - wait) * costs + value[:, None]).min(axis=0)
         known = np.minimum(stay, alpha + wait * costs + arrive) @ share
-        moved = alpha + 2 * late * mean_cost + max(0.0, mean_length - 2 * late) * least + value.max()
-        new = np.minimum(mean_length * mean_cost + value, moved)
+        new = np.minimum(value, alpha - improved + value.max())
         value = (1 - unseen) * known + unseen * new
         value -= value.min()
         if not math.isfinite(float(value.sum())):
             return np.zeros(states)
-    return value
+    return value * (len(log.past) / (len(log.past) + _DOUBT))

@@ -68,9 +68,12 @@ class Scout:
             since: queries since the change.
             kind: of query, as the change detector sees it. A kind that came back needs no early candidates again.
         """
-        random = new_generator((self._seed, 2, self.seen))
         early = since in _AFTER_CHANGE and since > self.covered.get(kind, 0)
-        if early or (since > 0 and since % _EVERY == 0):
+        regular = since > 0 and since % _EVERY == 0
+        if not (early or regular or self._mixture_due()):
+            return
+        random = new_generator((self._seed, 2, self.seen))
+        if early or regular:
             self.covered[kind] = max(since, self.covered.get(kind, 0))
             window = slice(query + 1 - min(since, _WINDOW), query + 1)
             recent = self._recent(space, window, random)

@@ -235,3 +235,10 @@ def test_a_state_that_serves_all_regimes_is_worth_more_than_a_specialist(alpha):
     assert value.min() == 0
     assert int(np.argmin(value)) == 0
     assert value[1] <= alpha * 1.01 + 15
+
+
+def test_few_regimes_say_less_about_those_to_come():
+    costs = np.array([[0.05] * 12, [0.9] * 12])
+    few, many = (tail_value(log_of([600] * n), costs[:, :n], 80.0)[1] for n in (2, 12))
+    assert 0 < few < (80 + 15) / 3 + 1
+    assert many > 2 * few
