@@ -50,11 +50,12 @@ class Race:
     def __init__(self, world: World, warehouse: Path, raced: Raced | None = None) -> None:
         self.world, self.raced = world, raced or Raced()
         self._warehouse, self._stop, self._lock = warehouse, threading.Event(), threading.Lock()
-        self._failures, self._compacted = list[str](), 0
+        self._resting, self._failures = threading.Event(), list[str]()
         self._numbers, self._acknowledged = itertools.count(world.model.next_id), list[int]()
 
     def run(self, seconds: float, maintainers: int) -> Raced:
-        """Everybody works until the time is over, and until both writers and a maintainer have had their way once.
+        """Everybody works until the time is over; then, without compactions, until both writers and a maintainer have
+        had their way once.
 
         Then the table must hold what was acknowledged.
 
@@ -72,6 +73,7 @@ class Race:
         for thread in threads:
             thread.start()
         self._stop.wait(seconds)  # a failure ends the race
+        self._resting.set()  # a layout takes longer than a compaction, and each one makes it start over
         while self._shut_out() and time.monotonic() < started + PATIENCE and not self._stop.wait(PAUSE):
             pass  # a slow machine needs longer for a first layout, and that is no failure
         self._stop.set()
@@ -138,6 +140,8 @@ class Race:
         self._appended(number, "appends by pyiceberg")
 
     def _compacts(self, session: Any, _: int) -> None:
+        if self._resting.is_set():
+            return
         statement = f"optimize {self.world.name}"
         if self.world.kind.format == "iceberg":
             options = "options => map('rewrite-all', 'true')"
@@ -152,9 +156,7 @@ class Race:
             self._count("compactions that were overtaken")
             return
         self._count("compactions")
-        # Nobody compacts without end: a layout takes longer than a compaction, and each one makes it start over.
-        self._compacted += 1
-        self._stop.wait(3 * PAUSE * self._compacted)
+        self._stop.wait(3 * PAUSE)
 
     def _cleans(self, session: Any, _: int) -> None:
         """With a retention that spares what others are still writing, as everybody should."""
