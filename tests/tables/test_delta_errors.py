@@ -71,10 +71,21 @@ def test_a_reader_feature_from_the_future_is_refused(delta: Lake) -> None:
         table.version()
 
 
-def test_geospatial_columns_are_refused_until_they_are_tested(delta: Lake) -> None:
+@pytest.mark.parametrize(
+    ("readers", "writers", "reason"),
+    [
+        ([], ["geospatial"], "geospatial columns"),
+        (["catalogManaged", "vacuumProtocolCheck"], ["inCommitTimestamp"], "managed by a catalog"),
+        (["vacuumProtocolCheck"], ["coordinatedCommits-preview", "inCommitTimestamp"], "coordinated by a service"),
+    ],
+)
+def test_features_that_no_table_here_can_have_are_refused_by_their_names(
+    delta: Lake, readers: list[str], writers: list[str], reason: str
+) -> None:
     _, table = delta.create(rows=4)
-    commit_by_hand(table, "protocol", minReaderVersion=1, minWriterVersion=7, writerFeatures=["geospatial"])
-    with pytest.raises(UnsupportedTableError, match="geospatial columns"):
+    read = {"minReaderVersion": 3, "readerFeatures": readers} if readers else {"minReaderVersion": 1}
+    commit_by_hand(table, "protocol", minWriterVersion=7, writerFeatures=[*readers, *writers], **read)
+    with pytest.raises(UnsupportedTableError, match=reason):
         table.plan(Modulo(), BID)
 
 

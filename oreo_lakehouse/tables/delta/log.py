@@ -96,6 +96,11 @@ class Log:
                 raise UnsupportedTableError(
                     f"{self.sql_name} needs a newer Delta Lake than this one: {error_reason(error)}"
                 ) from error
+            if "commit coordinator" in error_reason(error):  # Delta itself cannot open it without its catalog's classes
+                raise UnsupportedTableError(
+                    f"{self.sql_name} cannot be rewritten: its commits are managed by a catalog, through which a "
+                    "layout cannot be committed yet."
+                ) from error
             what = "its log" if version is None else f"version {version}"
             raise TableError(
                 f"cannot read {what} of {self.sql_name}: {error_reason(error)}. Nothing was changed; if the log is "
