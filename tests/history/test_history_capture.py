@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -12,8 +13,11 @@ import pytest
 from oreo_lakehouse.config import Config
 from oreo_lakehouse.history.capture import Capture, capture
 from oreo_lakehouse.history.exactness import Exactness
+from oreo_lakehouse.history.javasources import java_unit
 from oreo_lakehouse.history.record import QueryRecord
 from oreo_lakehouse.history.store import HistoryStore
+from oreo_lakehouse.history.summary import summarise
+from oreo_lakehouse.jvm import compile_java, hadoop_conf, java_list
 from oreo_lakehouse.predicates.tree import And, Compare, In, IsNull, Like, Op, Predicate
 from oreo_lakehouse.predicates.values import Kind
 from oreo_lakehouse.store import LocalStore
@@ -73,6 +77,39 @@ def bounds(record: QueryRecord) -> set[Predicate]:
     """The conjuncts, without the IS NOT NULL that Spark adds."""
     parts = record.predicate.children if isinstance(record.predicate, And) else (record.predicate,)
     return {part for part in parts if not isinstance(part, IsNull)}
+
+
+def test_a_store_that_cannot_be_written_costs_no_query_and_is_counted(
+    spark: SparkSession, place: Any, tmp_path: Path
+) -> None:
+    root = tmp_path / "store"
+    root.write_text("a file where the store's folder should be")
+    spark.sql(f"CREATE TABLE {place.delta}.t USING delta AS SELECT id FROM range(10)")
+    running = capture(spark, Config(store=str(root)), flush_seconds=3600)
+    try:
+        assert spark.sql(f"SELECT id FROM {place.delta}.t WHERE id = 3").first() == (3,)
+        running.flush()
+        assert running.dropped == 1
+        root.unlink()
+        assert spark.sql(f"SELECT id FROM {place.delta}.t WHERE id = 4").first() == (4,)
+    finally:
+        running.stop()
+    [uuid] = {folder.name for folder in root.iterdir()} - {"capture"}
+    found = summarise(HistoryStore(LocalStore(str(root)), uuid))
+    assert (found.scans, found.dropped) == (1, 1)
+
+
+def test_what_waits_to_be_written_is_bounded(spark: SparkSession, tmp_path: Path) -> None:
+    made = compile_java(spark, java_unit("Batches"), "Batches").getDeclaredConstructors()[0]
+    batches = made.newInstance(java_list(spark, [hadoop_conf(spark), str(tmp_path), 3_600_000, 25]).toArray())
+    for _ in range(2):
+        for _ in range(4):
+            batches.offer("u", "x" * 10)
+        batches.flush()
+    lines = [line for file in sorted((tmp_path / "u/history").glob("*.jsonl")) for line in file.read_text().split()]
+    assert lines == ["x" * 10] * 4
+    told = sorted((tmp_path / "capture").glob("*.json"))
+    assert [json.loads(file.read_text()) for file in told] == [{"dropped": 2}, {"dropped": 4}]
 
 
 @BOTH
