@@ -87,13 +87,8 @@ def verified(
     found = marked.groupBy(_FILE).agg(*sums).toArrow().sort_by(_FILE)
     counts = found["rows"].to_numpy().astype(np.int64)
     stats = {column.name: _bounds(found, number, column, counts) for number, column in enumerate(columns)}
-    few = [
-        column
-        for number, column in enumerate(columns)
-        if column.kind not in _UNCOUNTED
-        and column.name != bid_column
-        and _has_few(found, number)  # a BID is its bounds
-    ]
+    uncounted = {column.name for column in columns if column.kind in _UNCOUNTED} | {bid_column}  # whose bounds say all
+    few = [c for number, c in enumerate(columns) if c.name not in uncounted and _has_few(found, number)]
     stats |= _second(marked, found, few, [c for c in columns if c.kind in _VARIABLE and c not in few], stats)
     bids = np.full(len(counts), -1, np.int64)
     if bid_column in stats:

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql.types import IntegerType, StructType
 
 from oreo_lakehouse.errors import UnsupportedTableError
-from oreo_lakehouse.tables.delta.log import configuration
+from oreo_lakehouse.tables.delta.log import CATALOG_MANAGED, configuration
 
 ALLOWED = frozenset(
     {
@@ -40,7 +40,7 @@ ALLOWED = frozenset(
 _REFUSED = {
     "clustering": "it is liquid-clustered, and its own OPTIMIZE would undo every layout: ALTER TABLE … CLUSTER BY NONE "
     "and drop the feature first, or leave the layout to Delta",
-    "catalogManaged": "its commits are managed by a catalog, through which a layout cannot be committed yet",
+    "catalogManaged": CATALOG_MANAGED,
     "coordinatedCommits-preview": "its commits are coordinated by a service, through which a layout cannot be "
     "committed yet",
     "icebergCompatV1": "it is also readable as Iceberg (UniForm), whose metadata a layout would leave behind",

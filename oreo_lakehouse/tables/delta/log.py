@@ -23,6 +23,7 @@ from oreo_lakehouse.tables.contract import ForeignRewrite
 from oreo_lakehouse.tables.delta.actions import actions, past
 from oreo_lakehouse.tables.delta.commitnotes import LAYOUT, RUN
 
+CATALOG_MANAGED = "its commits are managed by a catalog, through which a layout cannot be committed yet"
 _NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 _FILE_PREFIX = "spark.databricks.delta.testOnly.dataFileNamePrefix"
 _SAFE = {
@@ -97,10 +98,7 @@ class Log:
                     f"{self.sql_name} needs a newer Delta Lake than this one: {error_reason(error)}"
                 ) from error
             if "commit coordinator" in error_reason(error):  # Delta itself cannot open it without its catalog's classes
-                raise UnsupportedTableError(
-                    f"{self.sql_name} cannot be rewritten: its commits are managed by a catalog, through which a "
-                    "layout cannot be committed yet."
-                ) from error
+                raise UnsupportedTableError(f"{self.sql_name} cannot be rewritten: {CATALOG_MANAGED}.") from error
             what = "its log" if version is None else f"version {version}"
             raise TableError(
                 f"cannot read {what} of {self.sql_name}: {error_reason(error)}. Nothing was changed; if the log is "
