@@ -1,9 +1,11 @@
 package oreo.unit;
 import java.util.*;
 import org.apache.hadoop.fs.*;
+import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.delta.*;
 import org.apache.spark.sql.delta.actions.*;
+import org.apache.spark.sql.delta.stats.*;
 import org.apache.spark.sql.execution.metric.*;
 import scala.Option;
 
@@ -142,6 +144,21 @@ public class Actions {
       if (known.isDefined()) rows += ((Long) known.get()).longValue(); else silent++;
     }
     return new long[] {files.size(), bytes, rows, silent};
+  }
+
+  /** For each file its path and, on the next line, the statistics that its Parquet footer tells. */
+  public String footers(SparkSession session, DeltaLog log, Snapshot snapshot, List files) {
+    Dataset added = session.createDataset(files, org.apache.spark.sql.delta.implicits.package$.MODULE$.addFileEncoder());
+    List told = StatsCollectionUtils$.MODULE$.computeStats(session, log.newDeltaHadoopConf(), log, snapshot, added,
+        Option.apply(Long.valueOf(files.size())),
+        StatsCollectionUtils$.MODULE$.getDataSkippingStringPrefixLength(session, snapshot.metadata()), true, false)
+        .collectAsList();
+    StringBuilder lines = new StringBuilder();
+    for (Iterator i = told.iterator(); i.hasNext();) {
+      AddFile file = (AddFile) i.next();
+      lines.append(file.path()).append('\n').append(file.stats()).append('\n');
+    }
+    return lines.toString();
   }
 
   public boolean haveRowIds(List files) {

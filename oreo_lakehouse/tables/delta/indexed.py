@@ -10,6 +10,9 @@ from pyspark.sql.types import DataType, DateType, NumericType, StringType, Struc
 from oreo_lakehouse.tables.certificate import quoted
 from oreo_lakehouse.tables.delta.log import configuration, partition_columns, schema_of
 
+STATISTICS_COLUMNS = "delta.dataSkippingStatsColumns"
+"""The table property that lists the columns with file statistics."""
+
 
 def statistics_columns(snapshot: Any, needed: Sequence[str]) -> str | None:
     """The value of `delta.dataSkippingStatsColumns` that gives the needed columns statistics, None if they have them.
@@ -21,27 +24,28 @@ def statistics_columns(snapshot: Any, needed: Sequence[str]) -> str | None:
     stored = StructType([field for field in schema.fields if field.name not in partition_columns(snapshot)])
     barred = {field.name for field in schema.fields} - {f.name for f in stored.fields if _eligible(f.dataType)}
     wanted = [name for name in needed if name not in barred]
-    listed = properties.get("delta.dataSkippingStatsColumns")
+    listed = properties.get(STATISTICS_COLUMNS)
     if listed is not None:
         present = {part.strip().strip("`").lower() for part in listed.split(",")}
         extra = [quoted(name) for name in wanted if name.lower() not in present]
         return ",".join([*filter(None, [listed]), *extra]) if extra else None
     limit = int(properties.get("delta.dataSkippingNumIndexedCols", "32"))
-    leaves = list(_leaves(stored, ()))
-    indexed = leaves if limit < 0 else leaves[:limit]
+    every = list(leaves(stored))
+    indexed = every if limit < 0 else every[:limit]
     have = {path[0] for path, _ in indexed if len(path) == 1}
-    room = limit < 0 or len(leaves) < limit
+    room = limit < 0 or len(every) < limit
     if all(name in have or (name not in stored.names and room) for name in wanted):
         return None
     kept = [".".join(map(quoted, path)) for path, dtype in indexed if len(path) > 1 or _eligible(dtype)]
     return ",".join(dict.fromkeys([*kept, *map(quoted, wanted)]))
 
 
-def _leaves(schema: StructType, prefix: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], DataType]]:
+def leaves(schema: StructType, prefix: tuple[str, ...] = ()) -> Iterable[tuple[tuple[str, ...], DataType]]:
+    """The columns that hold values, those inside structs by their path."""
     for field in schema.fields:
         path = (*prefix, field.name)
         if isinstance(field.dataType, StructType):
-            yield from _leaves(field.dataType, path)
+            yield from leaves(field.dataType, path)
         else:
             yield path, field.dataType
 

@@ -15,9 +15,10 @@ from oreo_lakehouse.jvm import error_reason, none, root_reason, scala_object, sc
 from oreo_lakehouse.tables.arrange import arrange, rows_per_file
 from oreo_lakehouse.tables.certificate import certify, observed, quoted
 from oreo_lakehouse.tables.contract import RewritePlan, RowCertificate, Staged
+from oreo_lakehouse.tables.delta import footers
 from oreo_lakehouse.tables.delta.actions import actions, documents, json_lines
 from oreo_lakehouse.tables.delta.fileblocks import fact_columns
-from oreo_lakehouse.tables.delta.indexed import statistics_columns
+from oreo_lakehouse.tables.delta.indexed import STATISTICS_COLUMNS, statistics_columns
 from oreo_lakehouse.tables.delta.log import Log, file_prefix, partition_columns, schema_of
 from oreo_lakehouse.tables.factpass import SETTINGS, chosen, verified
 from oreo_lakehouse.tables.filefacts import Verified
@@ -44,9 +45,7 @@ def prepare(log: Log, plan: RewritePlan) -> Any:
             )
         if listed is not None:
             value = listed.replace("\\", "\\\\").replace("'", "\\'")
-            log.spark.sql(
-                f"ALTER TABLE {log.sql_name} SET TBLPROPERTIES ('delta.dataSkippingStatsColumns' = '{value}')"
-            )
+            log.spark.sql(f"ALTER TABLE {log.sql_name} SET TBLPROPERTIES ('{STATISTICS_COLUMNS}' = '{value}')")
     except Exception as error:
         raise TableError(f"cannot prepare {log.sql_name} for its first layout: {error_reason(error)}") from error
     return log.snapshot()
@@ -104,9 +103,14 @@ def _write(
     watched, certificate = observed(rows, free, f"oreo-{plan.layout.id}")
     made = arrange(watched, plan.layout, plan.bid_column, plan.partition_columns)
     transaction = log.java.startTransaction(log.catalog_table, some(log.spark, snapshot))
-    written = transaction.writeFiles(made._jdf, none(log.spark), True, scala_seq(log.spark, []))
+    lean = plan.rows >= footers.ROWS
+    if lean:
+        footers.collect_only_untold(session, transaction, snapshot)
     java = actions(log.spark)
-    added = [document["add"] for document in documents(str(java.json(java.list(written))))]
+    written = java.list(transaction.writeFiles(made._jdf, none(log.spark), True, scala_seq(log.spark, [])))
+    added = [document["add"] for document in documents(str(java.json(written)))]
+    if lean:
+        footers.complete(log, snapshot, written, added)
     for add in added:
         add["dataChange"] = False
     return certificate() or certify(log.read(session, snapshot, files), [plan.bid_column]), added
