@@ -21,8 +21,9 @@ COLUMNS = (
 ROWS = """
     id, cast(id % 50 as tinyint), if(id = 5, float('nan'), cast(id as float)), id / 7, -0.0d,
     cast(id as decimal(12,2)) / 7,
-    cast(id as decimal(38,10)) / 7, if(id % 7 = 0, null, repeat('a', cast(id % 2 as int)) || repeat(decode(unhex('F09D849E'), 'utf-8'), 40)), 'ab',
-    concat('v', id), decode(unhex('61E280A80A62'), 'utf-8'), id % 2 = 0, cast(cast(id as string) as binary),
+    cast(id as decimal(38,10)) / 7,
+    if(id % 7 = 0, null, repeat('a', cast(id % 2 as int)) || repeat(decode(unhex('F09D849E'), 'utf-8'), 40)),
+    'ab', concat('v', id), decode(unhex('61E280A80A62'), 'utf-8'), id % 2 = 0, cast(cast(id as string) as binary),
     date'0001-01-01' + cast(id as int), timestamp'1500-01-01 00:00:00.123456' + make_dt_interval(cast(id as int)),
     timestamp_ntz'2020-01-01 00:00:00.123456', cast(null as int),
     if(id % 5 = 0, null, named_struct('a', cast(id as int), 'b', if(id = 1, null, 'x'), 'c', cast(id as decimal(10,2)),

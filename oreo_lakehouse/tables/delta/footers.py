@@ -27,7 +27,9 @@ from pyspark.sql.types import (
 from oreo_lakehouse.jvm import java_session, scala_object
 from oreo_lakehouse.tables.certificate import quoted
 from oreo_lakehouse.tables.delta.actions import actions
+from oreo_lakehouse.tables.delta.fileblocks import physical_name
 from oreo_lakehouse.tables.delta.indexed import STATISTICS_COLUMNS, leaves
+from oreo_lakehouse.tables.delta.log import schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,8 +61,8 @@ def complete(log: Log, snapshot: Any, files: Any, added: list[dict[str, Any]]) -
     lines = text.removesuffix("\n").split("\n")
     told = dict(zip(lines[::2], lines[1::2], strict=True))
     vectors = bool(snapshot.deletionVectorsSupported())
-    schema = StructType.fromJson(json.loads(str(snapshot.statCollectionPhysicalSchema().json())))
-    wrong = [path for path, dtype in leaves(schema) if isinstance(dtype, ArrayType | MapType)]
+    typed = leaves(schema_of(snapshot), physical_name)
+    wrong = [path for path, dtype in typed if isinstance(dtype, ArrayType | MapType)]
     for add in added:
         statistics = _values(told[str(add["path"])])
         for *above, name in wrong:

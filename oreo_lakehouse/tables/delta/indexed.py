@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from pyspark.sql.types import DataType, DateType, NumericType, StringType, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    NumericType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from oreo_lakehouse.tables.certificate import quoted
 from oreo_lakehouse.tables.delta.log import configuration, partition_columns, schema_of
@@ -40,14 +49,16 @@ def statistics_columns(snapshot: Any, needed: Sequence[str]) -> str | None:
     return ",".join(dict.fromkeys([*kept, *map(quoted, wanted)]))
 
 
-def leaves(schema: StructType, prefix: tuple[str, ...] = ()) -> Iterable[tuple[tuple[str, ...], DataType]]:
+def leaves(
+    schema: StructType, name: Callable[[StructField], str] = lambda field: field.name
+) -> Iterable[tuple[tuple[str, ...], DataType]]:
     """The columns that hold values, those inside structs by their path."""
     for field in schema.fields:
-        path = (*prefix, field.name)
         if isinstance(field.dataType, StructType):
-            yield from leaves(field.dataType, path)
+            for path, dtype in leaves(field.dataType, name):
+                yield (name(field), *path), dtype
         else:
-            yield path, field.dataType
+            yield (name(field),), field.dataType
 
 
 def _eligible(dtype: DataType) -> bool:
