@@ -75,7 +75,7 @@ def take_counsel(
         secret = {name.lower() for name in columns} & {name.lower() for name in config.history.redact}
         if secret or not layout.keep_sample:
             sample = table.sample(layout.sample_rows, settings.seed, columns)
-            if not dry_run:
+            if not dry_run:  # one listing a run: rows that were kept before somebody switched it off must go
                 dossier.samples.forget()
         else:
             keys = table.column_keys()

@@ -131,7 +131,8 @@ def fold(run: Run, tail: Tail, evidence: Evidence, state: State, alpha: Alpha, w
     run.record.add("commit", [receipt])
     run.record.write(replace(state, tail_regret=0.0), done.run_id)
     dossier.pending.remove(done.run_id)
-    dossier.samples.follow(evidence.blocks, done.after)
+    if config.layout.keep_sample:
+        dossier.samples.follow(evidence.blocks, done.after)
     return replace(
         run.outcome(evidence, "fold", why, done.plan),
         version_after=done.version,

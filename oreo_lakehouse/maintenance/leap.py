@@ -80,7 +80,8 @@ def leap(run: Run, target: Layout, evidence: Evidence, state: State, counsel: Co
     counsel.optimizer.placed(target.id)
     run.record.write(replace(state, optimizer=counsel.optimizer.to_json(), tail_regret=0.0), done.run_id)
     dossier.pending.remove(done.run_id)
-    dossier.samples.follow(evidence.blocks, done.after)
+    if run.config.layout.keep_sample:
+        dossier.samples.follow(evidence.blocks, done.after)
     states = counsel.optimizer.states
     run.notices += dossier.tidy(done.run_id, done.after, states, run.config.layout.returnable_days)
     return replace(
