@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from oreo_lakehouse.config import LayoutSettings, parse_size
+from oreo_lakehouse.history.querybatch import workload_of
 from oreo_lakehouse.maintenance.dossier import Dossier, live_layout
+from oreo_lakehouse.maintenance.weighing import weights_of
 from oreo_lakehouse.reorganizer.online import INITIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from oreo_lakehouse.history.record import QueryRecord
     from oreo_lakehouse.layouts.blocks import Blocks
     from oreo_lakehouse.layouts.skipping import Mode
     from oreo_lakehouse.predicates.values import Kind
+    from oreo_lakehouse.predicates.workload import Weights, Workload
     from oreo_lakehouse.tables.contract import LayoutCommit
 
 RECENT = 1000
 """Of the new queries: what costs before and after a move are told over."""
 _ROWS_A_BLOCK = 100
 """Sampled rows that a block needs to be judged at all; a table for more blocks gets several files a block."""
+_SHARED, _LEAST_OF_A_SHARD = 4, 100
+"""All shards of a table together get this many times the blocks that it could have as a whole, and each at least so
+many: to build a candidate takes as long as it has blocks, and every shard has candidates of its own."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,8 @@ class Evidence:
     schema: dict[str, Kind]
     queries: Sequence[QueryRecord]
     wanted_blocks: int
+    weights: Weights | None = None
+    """Of the queries, where bytes count and not rows; see `weighing`."""
     blocks_together: int = 0
     """Of a shard: the wanted blocks of all shards that this run decides about, which share its work."""
 
@@ -48,6 +55,11 @@ class Evidence:
     def share(self) -> float:
         """Of the run's work that may be spent on this table or shard."""
         return self.wanted_blocks / max(self.wanted_blocks, self.blocks_together, 1)
+
+    def recent(self) -> Workload:
+        """The latest of the new queries, as they weigh."""
+        weights = None if self.weights is None else self.weights[-RECENT:]
+        return workload_of(self.queries[-RECENT:]).weighted(weights)
 
     def queries_a_day(self) -> float:
         """How often the table is asked, by the new queries' times."""
@@ -73,18 +85,28 @@ def files_now(dossier: Dossier, mode: Mode) -> tuple[int, Blocks]:
 
 
 def observe(
-    dossier: Dossier, version: int, blocks: Blocks, queries: Sequence[QueryRecord], settings: LayoutSettings
+    dossier: Dossier,
+    version: int,
+    blocks: Blocks,
+    queries: Sequence[QueryRecord],
+    settings: LayoutSettings,
+    sizes: Mapping[str, int] | None = None,
 ) -> Evidence:
-    """What there is to decide by, for a table or one of its shards."""
-    wanted = wanted_blocks(blocks, dossier.shard.partitions if dossier.shard else 1, settings)
-    return Evidence(version, live_layout(dossier.table), blocks, dossier.table.schema(), queries, wanted)
+    """What there is to decide by, for a table or one of its shards; `sizes` as in `weights_of`."""
+    shard = dossier.shard
+    wanted = wanted_blocks(blocks, shard.partitions if shard else 1, settings, shard.siblings if shard else 1)
+    live, weights = live_layout(dossier.table), weights_of(queries, sizes)
+    return Evidence(version, live, blocks, dossier.table.schema(), queries, wanted, weights)
 
 
-def wanted_blocks(blocks: Blocks, partitions: int, settings: LayoutSettings) -> int:
-    """How many blocks a layout of these files should have."""
+def wanted_blocks(blocks: Blocks, partitions: int, settings: LayoutSettings, shards: int = 1) -> int:
+    """How many blocks a layout of these files should have, which are one of so many shards of their table."""
     # Every partition has files of its own, so of a shard's blocks each partition gets one file each.
     by_size = max(1, round(blocks.total_bytes / partitions / parse_size(settings.target_file_size)))
-    return settings.blocks or min(by_size, max(2, settings.sample_rows // _ROWS_A_BLOCK))
+    most = settings.sample_rows // _ROWS_A_BLOCK
+    if shards > 1:
+        most = min(most, max(_LEAST_OF_A_SHARD, _SHARED * most // shards))
+    return settings.blocks or min(by_size, max(2, most))
 
 
 def obstacle(evidence: Evidence, name: str, seen: int, target_file_size: str) -> str | None:
