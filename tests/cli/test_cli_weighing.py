@@ -25,12 +25,12 @@ def test_bytes_count_from_decision_to_receipt(spark: Any, shop: Any) -> None:
     # The same rewrite takes longer to pay: it is counted in scans of all columns, of which queries read one.
     light = json.loads(shop.maintain("--dry-run", "--json").stdout)
     assert rows["decision"] == light["decision"] == "move"
-    assert light["forecast"]["break_even"] > 3 * rows["forecast"]["break_even"]
+    assert light["forecast"]["break_even"] > 1.5 * rows["forecast"]["break_even"]
     moved = shop.maintained()
     assert moved["decision"] == "move"
     (served,) = lines(shop, "served")
     weight = served["weight"] / served["queries"]
-    assert 0.02 < weight < 0.3
+    assert 0.02 < weight < 0.6
     assert served["weigh"] == "bytes"
     assert sum(served["actual"]) <= served["weight"] + 1e-6
     assert abs(lines(shop, "decision")[-1]["weight"] - weight) < 1e-6

@@ -73,7 +73,8 @@ public class IcebergFiles {
       }
     }
     Map sums = new HashMap();
-    CloseableIterable planned = table.newScan().includeColumnStats().planFiles();
+    TableScan scan = (TableScan) table.newScan().includeColumnStats();
+    CloseableIterable planned = scan.planFiles();
     try {
       int seen = 0;
       for (Iterator i = planned.iterator(); i.hasNext() && seen < most; seen++) {
