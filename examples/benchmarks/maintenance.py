@@ -95,7 +95,7 @@ def child(folder: str, shards: int) -> dict[str, Any]:
     before, started, cpu = _peak(), time.perf_counter(), time.process_time()
     queries, _ = HistoryStore(LocalStore(folder), "u").read_since({})
     read = time.perf_counter() - started
-    decided, blocks = 0, wanted_blocks(table, 1, LayoutSettings(), shards)
+    decided, blocks = 0, wanted_blocks(table, 1, LayoutSettings())
     everything = queries.workload() if shards > 1 else None
     for _ in range(shards):
         if everything is not None:

@@ -26,9 +26,6 @@ RECENT = 1000
 """Of the new queries: what costs before and after a move are told over."""
 _ROWS_A_BLOCK = 100
 """Sampled rows that a block needs to be judged at all; a table for more blocks gets several files a block."""
-_SHARED, _LEAST_OF_A_SHARD = 4, 100
-"""All shards of a table together get this many times the blocks that it could have as a whole, and each at least so
-many: to build a candidate takes as long as it has blocks, and every shard has candidates of its own."""
 
 
 @dataclass(frozen=True)
@@ -93,20 +90,16 @@ def observe(
     sizes: Mapping[str, int] | None = None,
 ) -> Evidence:
     """What there is to decide by, for a table or one of its shards; `sizes` as in `weights_of`."""
-    shard = dossier.shard
-    wanted = wanted_blocks(blocks, shard.partitions if shard else 1, settings, shard.siblings if shard else 1)
+    wanted = wanted_blocks(blocks, dossier.shard.partitions if dossier.shard else 1, settings)
     live, weights = live_layout(dossier.table), weights_of(queries, sizes)
     return Evidence(version, live, blocks, dossier.table.schema(), queries, wanted, weights)
 
 
-def wanted_blocks(blocks: Blocks, partitions: int, settings: LayoutSettings, shards: int = 1) -> int:
-    """How many blocks a layout of these files should have, which are one of so many shards of their table."""
+def wanted_blocks(blocks: Blocks, partitions: int, settings: LayoutSettings) -> int:
+    """How many blocks a layout of these files should have."""
     # Every partition has files of its own, so of a shard's blocks each partition gets one file each.
     by_size = max(1, round(blocks.total_bytes / partitions / parse_size(settings.target_file_size)))
-    most = settings.sample_rows // _ROWS_A_BLOCK
-    if shards > 1:
-        most = min(most, max(_LEAST_OF_A_SHARD, _SHARED * most // shards))
-    return settings.blocks or min(by_size, max(2, most))
+    return settings.blocks or min(by_size, max(2, settings.sample_rows // _ROWS_A_BLOCK))
 
 
 def obstacle(evidence: Evidence, name: str, seen: int, target_file_size: str) -> str | None:

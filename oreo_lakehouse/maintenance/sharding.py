@@ -59,9 +59,7 @@ def maintain_shards(
     parts = [_Part(run, shard, blocks, state, history) for shard in shards]
     alpha = _alpha(run, parts)
     together = sum(
-        wanted_blocks(part.blocks, part.shard.partitions, run.config.layout, len(shards))
-        for part in parts
-        if len(part.queries)
+        wanted_blocks(part.blocks, part.shard.partitions, run.config.layout) for part in parts if len(part.queries)
     )
     outcomes: list[Outcome] = []
     refused: list[str] = []

@@ -44,8 +44,6 @@ class Shard:
     partitions: int
     files: Ints
     """Positions of its files in the table's blocks."""
-    siblings: int
-    """How many shards the table has, this one among them."""
 
 
 class ShardBook:
@@ -119,18 +117,16 @@ def shards_of(blocks: Blocks, firsts: Sequence[str]) -> list[Shard]:
     keys = [partition_order(first) for first in firsts]
     home = np.array([max(0, bisect_right(keys, partition_order(text)) - 1) for text in texts])
     return [
-        _shard(
-            first, [str(text) for text in texts[home == number]], np.flatnonzero(home[inverse] == number), len(firsts)
-        )
+        _shard(first, [str(text) for text in texts[home == number]], np.flatnonzero(home[inverse] == number))
         for number, first in enumerate(firsts)
         if (home == number).any()
     ]
 
 
-def _shard(first: str, members: list[str], files: Ints, siblings: int) -> Shard:
+def _shard(first: str, members: list[str], files: Ints) -> Shard:
     members = sorted(members, key=partition_order)
     label = members[0] if len(members) == 1 else f"{members[0]} … {members[-1]}"
-    return Shard(shard_id(first), first, label, len(members), files, siblings)
+    return Shard(shard_id(first), first, label, len(members), files)
 
 
 def partition_order(partition: str) -> _Key:
