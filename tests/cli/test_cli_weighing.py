@@ -32,12 +32,12 @@ def test_bytes_count_from_decision_to_receipt(spark: Any, shop: Any) -> None:
     weight = served["weight"] / served["queries"]
     assert 0.02 < weight < 0.6
     assert served["weigh"] == "bytes"
-    assert sum(served["actual"]) <= served["weight"] + 1e-6
-    assert abs(lines(shop, "decision")[-1]["weight"] - weight) < 1e-6
+    assert sum(served["actual"]) <= served["weight"] + 1e-4  # buckets are rounded
+    assert abs(lines(shop, "decision")[-1]["weight"] - weight) < 1e-5
     (commit,) = lines(shop, "commit")
     assert (commit["alpha"], commit["action"]) == (4, "layout")
-    assert abs(commit["scan_share"] - weight) < 1e-6
-    assert commit["cost_exact"] == commit["cost_realised"] < commit["cost_before"] <= weight + 1e-6
+    assert abs(commit["scan_share"] - weight) < 1e-5
+    assert commit["cost_exact"] == commit["cost_realised"] < commit["cost_before"] <= weight + 1e-5
     shop.ask(5)
     shop.maintained()
     assert "take" in (words := told(shop, "explain"))
