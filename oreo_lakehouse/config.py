@@ -54,6 +54,7 @@ class DecideSettings:
     policy: str = "planner"
     mode: str = "native"
     bid_tables: tuple[str, ...] = ()
+    weigh: str = "rows"
     alpha: float = 0.0
     window: int = 200
     epsilon: float = 0.08
@@ -271,6 +272,7 @@ def _check(config: Config) -> None:
         (decide.max_states >= 2, "decide.max_states", "at least 2"),
         (0 <= decide.min_gain < 1, "decide.min_gain", "in [0, 1)"),
         (decide.mode in ("native", "bid"), "decide.mode", "'native' or 'bid'"),
+        (decide.weigh in ("rows", "bytes"), "decide.weigh", "'rows' or 'bytes'"),
         (layout.blocks >= 0, "layout.blocks", "at least 0 (0 means: from the table's size)"),
         (layout.sample_rows >= 1, "layout.sample_rows", "at least 1"),
         (layout.shards >= 0, "layout.shards", "at least 0"),

@@ -36,7 +36,7 @@ from oreo_lakehouse.history.store import HistoryStore
 from oreo_lakehouse.layouts.blocks import Blocks, ColumnStats
 from oreo_lakehouse.layouts.skipping import might_match
 from oreo_lakehouse.maintenance.deciding import hot_queries, thinned
-from oreo_lakehouse.maintenance.evidence import wanted_blocks
+from oreo_lakehouse.maintenance.evidence import Evidence, wanted_blocks
 from oreo_lakehouse.maintenance.intake import import_queries
 from oreo_lakehouse.maintenance.maintain import maintain
 from oreo_lakehouse.maintenance.served import served_line
@@ -106,7 +106,7 @@ def child(folder: str, shards: int) -> dict[str, Any]:
         served_line(
             queries, "", "native", now=table, before=table, untouched=table, states=advice.sums, share=1 / shards
         )
-        hot_queries(queries, table, None, "native")
+        hot_queries(Evidence(1, None, table, {}, queries, blocks), None, "native")
         decided += len(chosen)
     return {
         "files": FILES,

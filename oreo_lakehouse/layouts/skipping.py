@@ -37,7 +37,7 @@ def might_match(workload: Workload, blocks: Blocks, mode: Mode = "native") -> Bo
 
 
 def service_costs(workload: Workload, blocks: Blocks, mode: Mode = "native") -> Costs:
-    """Per query, the fraction of rows in blocks that it cannot skip; 0 for an empty table.
+    """Per query, the fraction of rows in blocks that it cannot skip, times its weight; 0 for an empty table.
 
     >>> from oreo_lakehouse.predicates.tree import Compare
     >>> stats = ColumnStats.of(Kind.INTEGER, [0, 50], [49, 99], [0, 0])
@@ -52,7 +52,8 @@ def service_costs(workload: Workload, blocks: Blocks, mode: Mode = "native") -> 
         share = blocks.rows / total
         for queries, found in _chunks(workload, blocks, mode):
             costs[queries] = np.broadcast_to(found, (len(queries), len(blocks))) @ share
-    return np.minimum(costs, 1.0)
+    costs = np.minimum(costs, 1.0)
+    return costs if workload.weights is None else costs * workload.weights
 
 
 def _chunks(workload: Workload, blocks: Blocks, mode: Mode) -> Iterator[tuple[npt.NDArray[np.int64], Bools]]:

@@ -1,7 +1,7 @@
 """The account of a table: spent, saved, the best fixed layout in hindsight, and where we are under the bound.
 
-All costs are in full scans of the table. Spent is what physically happened: every query as it was served by the layout
-that it met, and every rewrite at its place among them.
+All costs are in full scans of the table, or where bytes are weighed in scans of all its columns. Spent is what
+physically happened: every query as it was served by the layout that it met, and every rewrite at its place among them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from oreo_lakehouse.maintenance.ledger import LedgerLine
 from oreo_lakehouse.maintenance.story import INITIAL, Story, number, read_story
+from oreo_lakehouse.maintenance.weighing import ROWS, SCANS
 
 Point = tuple[int, float]
 """How many queries were served, and the cost up to there."""
@@ -93,6 +94,13 @@ class Account:
     fixed_curve: tuple[Point, ...]
     """Of the best fixed layout, at the ends of runs."""
     timeline: tuple[Stretch, ...]
+    weigh: str = ROWS
+    """What its costs count: see `weighing`."""
+
+    @property
+    def scans(self) -> str:
+        """What its costs are counted in, for people."""
+        return SCANS.get(self.weigh, self.weigh)
 
     @property
     def spent(self) -> float:
@@ -112,6 +120,7 @@ class Account:
         best = self.best_fixed
         return {
             "queries": self.queries,
+            "weigh": self.weigh,
             "first": _iso(self.first),
             "last": _iso(self.last),
             "spent": {"total": self.spent, "queries": self.query_cost, "rewrites": self.rewrite_cost},
@@ -153,6 +162,7 @@ def account(story: Story) -> Account:
         never_curve=_never_curve(story),
         fixed_curve=_fixed_curve(story, best),
         timeline=_timeline(story),
+        weigh=story.weigh,
     )
 
 
@@ -243,7 +253,7 @@ def _timeline(story: Story) -> tuple[Stretch, ...]:
     moves = [change for change in story.changes if change.moves]
     first = story.served[0].first if story.served and story.served[0].first else story.started
     starts: list[tuple[str, str, int | None, int, datetime | None]] = [
-        (moves[0].before if moves else INITIAL, "start", None, 0, first)
+        (moves[0].before if moves else story.served[0].layout if story.served else INITIAL, "start", None, 0, first)
     ]
     starts += [(move.layout, move.action, move.version, move.place, move.time) for move in moves]
     ends = [*starts[1:], ("", "", None, story.queries, None)]

@@ -2,7 +2,9 @@
 
 A scan is what a query does: it reads the columns that queries filter by, of every row. A rewrite reads, shuffles,
 writes and verifies every column of every row. Each move of ours measures both (the narrow pass before it is such a
-scan), and `oreo calibrate` measures them now. Until there is a measurement, the paper's middle value counts.
+scan), and `oreo calibrate` measures them now. Until there is a measurement, the paper's middle value counts. Where
+bytes are weighed (`decide.weigh`), alpha is counted in scans of all columns: what a scan of some took is projected by
+their share of the bytes.
 """
 
 from __future__ import annotations
@@ -12,9 +14,12 @@ from dataclasses import dataclass
 from statistics import median
 
 from oreo_lakehouse.maintenance.ledger import LedgerLine
+from oreo_lakehouse.maintenance.weighing import BYTES, ROWS
 
 DEFAULT = 80.0
 """The paper measures 60 to 100."""
+DEFAULTS = {ROWS: DEFAULT, BYTES: 3.0}
+"""A rewrite reads, shuffles, writes and verifies what a scan of all columns reads."""
 LEAST, MOST = 2.0, 1000.0
 _LATEST = 5
 """Measurements that count: a cluster that was resized is soon known as it is now."""
@@ -27,31 +32,35 @@ class Alpha:
     value: float
     source: str
 
+    weigh: str = ROWS
+
     def __str__(self) -> str:
-        return f"{self.value:.0f} scans ({self.source})"
+        what = "scans of all columns" if self.weigh == BYTES else "scans"
+        return f"{self.value:.0f} {what} ({self.source})"
 
 
-def alpha_of(configured: float, lines: Sequence[LedgerLine]) -> Alpha:
+def alpha_of(configured: float, lines: Sequence[LedgerLine], weigh: str = ROWS) -> Alpha:
     """The alpha in force: as configured, else measured, else the default.
 
     Args:
         configured: `decide.alpha`; 0 means "measure it".
         lines: the ledger's `commit` and `calibration` lines, oldest first.
+        weigh: `decide.weigh`.
     """
     if configured > 0:
-        return Alpha(configured, "configured")
-    found = [(line, value) for line in lines if (value := measured(line)) is not None][-_LATEST:]
+        return Alpha(configured, "configured", weigh)
+    found = [(line, value) for line in lines if (value := measured(line, weigh)) is not None][-_LATEST:]
     if not found:
-        return Alpha(DEFAULT, "default; measured from the first rewrite on")
+        return Alpha(DEFAULTS[weigh], "default; measured from the first rewrite on", weigh)
     value = min(MOST, max(LEAST, float(median(value for _, value in found))))
     last = found[-1][0].time
     if all(line.kind == "calibration" for line, _ in found):
-        return Alpha(value, f"calibrated {last:%Y-%m-%d}")
+        return Alpha(value, f"calibrated {last:%Y-%m-%d}", weigh)
     count = len(found)
-    return Alpha(value, f"measured from {count} rewrite{'s' if count > 1 else ''}, last {last:%Y-%m-%d}")
+    return Alpha(value, f"measured from {count} rewrite{'s' if count > 1 else ''}, last {last:%Y-%m-%d}", weigh)
 
 
-def measured(line: LedgerLine) -> float | None:
+def measured(line: LedgerLine, weigh: str = ROWS) -> float | None:
     """What a line says of alpha, or None: a fold rewrites too little, a return writes nothing."""
     facts = line.facts
     if line.kind == "calibration":
@@ -60,6 +69,7 @@ def measured(line: LedgerLine) -> float | None:
         rewrite, scan = facts.get("seconds"), facts.get("scan_seconds")
     else:
         return None
-    if isinstance(rewrite, int | float) and isinstance(scan, int | float) and rewrite > 0 and scan > 0:
-        return rewrite / scan
-    return None
+    share = facts.get("scan_share") if weigh == BYTES else 1.0
+    if not (isinstance(rewrite, int | float) and isinstance(scan, int | float) and isinstance(share, int | float)):
+        return None
+    return rewrite / scan * share if rewrite > 0 and scan > 0 and share > 0 else None

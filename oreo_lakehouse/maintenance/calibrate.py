@@ -23,6 +23,7 @@ from oreo_lakehouse.maintenance.alpha import Alpha, alpha_of
 from oreo_lakehouse.maintenance.dossier import Dossier, open_dossier
 from oreo_lakehouse.maintenance.lock import locked
 from oreo_lakehouse.maintenance.progress import Progress, silent, spark_share
+from oreo_lakehouse.maintenance.weighing import BYTES, share_of
 from oreo_lakehouse.predicates.columns import columns_of
 from oreo_lakehouse.predicates.values import Kind
 from oreo_lakehouse.tables.certificate import quoted
@@ -81,15 +82,18 @@ def calibrate(
         scan = _scan_seconds(dossier, columns, progress)
         trial, seconds = _trial_seconds(dossier, blocks, columns[0], progress)
         rewrite = seconds * blocks.total_bytes / max(1, trial)
-        facts = {
+        facts: dict[str, Any] = {
             "scan_seconds": round(scan, 4),
             "rewrite_seconds": round(rewrite, 3),
             "alpha": round(rewrite / scan, 3),
             "bytes": trial,
             "columns": list(columns),
         }
+        if config.decide.weigh == BYTES:
+            facts["scan_share"] = share_of(columns, dossier.table.column_bytes())
+            facts["alpha"] = round(rewrite / scan * facts["scan_share"], 3)
         dossier.ledger.append(uuid.uuid4().hex, [("calibration", facts)])
-        alpha = alpha_of(config.decide.alpha, dossier.ledger.lines(["commit", "calibration"]))
+        alpha = alpha_of(config.decide.alpha, dossier.ledger.lines(["commit", "calibration"]), config.decide.weigh)
     return Calibration(identity.name, columns, scan, rewrite, trial, alpha)
 
 

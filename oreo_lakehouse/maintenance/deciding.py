@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +12,10 @@ from oreo_lakehouse.history.summary import shape
 from oreo_lakehouse.layouts.skipping import service_costs
 from oreo_lakehouse.maintenance.evidence import RECENT
 from oreo_lakehouse.maintenance.progress import Progress, spark_share
-from oreo_lakehouse.predicates.workload import Workload
 from oreo_lakehouse.reorganizer.online import Advice, OnlineOptimizer
 
 if TYPE_CHECKING:
     from oreo_lakehouse.config import Config
-    from oreo_lakehouse.history.record import QueryRecord
     from oreo_lakehouse.layouts.blocks import Blocks
     from oreo_lakehouse.layouts.skipping import Mode
     from oreo_lakehouse.maintenance.alpha import Alpha
@@ -75,7 +72,7 @@ def take_counsel(
         secret = {name.lower() for name in columns} & {name.lower() for name in config.history.redact}
         if secret or not layout.keep_sample:
             sample = table.sample(layout.sample_rows, settings.seed, columns)
-            if not dry_run:
+            if not dry_run:  # one listing a run: rows that were kept before somebody switched it off must go
                 dossier.samples.forget()
         else:
             keys = table.column_keys()
@@ -87,7 +84,14 @@ def take_counsel(
     exact = {name: blocks for name in optimizer.states if (blocks := dossier.blocks.get(name)) is not None}
     current = state.shadow or evidence.current
     advice = optimizer.advise(
-        predicates, sample, evidence.blocks, evidence.wanted_blocks, current, exact, table_state=evidence.current
+        predicates,
+        sample,
+        evidence.blocks,
+        evidence.wanted_blocks,
+        current,
+        exact,
+        table_state=evidence.current,
+        weights=None if evidence.weights is None else evidence.weights[deciding],
     )
     return Counsel(optimizer, advice, notices)
 
@@ -119,14 +123,13 @@ def _changed_columns(optimizer: OnlineOptimizer, evidence: Evidence, state: Stat
     return tuple(notices)
 
 
-def hot_queries(queries: Sequence[QueryRecord], now: Blocks, then: Blocks | None, mode: Mode) -> list[dict[str, Any]]:
+def hot_queries(evidence: Evidence, then: Blocks | None, mode: Mode) -> list[dict[str, Any]]:
     """The kinds of queries that weigh most in a decision, without their literals."""
-    queries = queries[-RECENT:]
-    workload = Workload.of([query.predicate for query in queries])
-    cost_now = service_costs(workload, now, mode)
+    workload = evidence.recent()
+    cost_now = service_costs(workload, evidence.blocks, mode)
     cost_then = None if then is None else service_costs(workload, then, mode)
     kinds: dict[str, list[int]] = {}
-    for number, query in enumerate(queries):
+    for number, query in enumerate(evidence.queries[-RECENT:]):
         kinds.setdefault(shape(query.predicate), []).append(number)
     weight = cost_now if cost_then is None else np.abs(cost_now - cost_then)
     ordered = sorted(kinds.items(), key=lambda item: -float(weight[item[1]].sum()))

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from oreo_lakehouse.config import LayoutSettings, parse_size
+from oreo_lakehouse.history.querybatch import workload_of
 from oreo_lakehouse.maintenance.dossier import Dossier, live_layout
+from oreo_lakehouse.maintenance.weighing import weights_of
 from oreo_lakehouse.reorganizer.online import INITIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from oreo_lakehouse.history.record import QueryRecord
     from oreo_lakehouse.layouts.blocks import Blocks
     from oreo_lakehouse.layouts.skipping import Mode
     from oreo_lakehouse.predicates.values import Kind
+    from oreo_lakehouse.predicates.workload import Weights, Workload
     from oreo_lakehouse.tables.contract import LayoutCommit
 
 RECENT = 1000
@@ -37,6 +39,8 @@ class Evidence:
     schema: dict[str, Kind]
     queries: Sequence[QueryRecord]
     wanted_blocks: int
+    weights: Weights | None = None
+    """Of the queries, where bytes count and not rows; see `weighing`."""
     blocks_together: int = 0
     """Of a shard: the wanted blocks of all shards that this run decides about, which share its work."""
 
@@ -48,6 +52,11 @@ class Evidence:
     def share(self) -> float:
         """Of the run's work that may be spent on this table or shard."""
         return self.wanted_blocks / max(self.wanted_blocks, self.blocks_together, 1)
+
+    def recent(self) -> Workload:
+        """The latest of the new queries, as they weigh."""
+        weights = None if self.weights is None else self.weights[-RECENT:]
+        return workload_of(self.queries[-RECENT:]).weighted(weights)
 
     def queries_a_day(self) -> float:
         """How often the table is asked, by the new queries' times."""
@@ -73,11 +82,17 @@ def files_now(dossier: Dossier, mode: Mode) -> tuple[int, Blocks]:
 
 
 def observe(
-    dossier: Dossier, version: int, blocks: Blocks, queries: Sequence[QueryRecord], settings: LayoutSettings
+    dossier: Dossier,
+    version: int,
+    blocks: Blocks,
+    queries: Sequence[QueryRecord],
+    settings: LayoutSettings,
+    sizes: Mapping[str, int] | None = None,
 ) -> Evidence:
-    """What there is to decide by, for a table or one of its shards."""
+    """What there is to decide by, for a table or one of its shards; `sizes` as in `weights_of`."""
     wanted = wanted_blocks(blocks, dossier.shard.partitions if dossier.shard else 1, settings)
-    return Evidence(version, live_layout(dossier.table), blocks, dossier.table.schema(), queries, wanted)
+    live, weights = live_layout(dossier.table), weights_of(queries, sizes)
+    return Evidence(version, live, blocks, dossier.table.schema(), queries, wanted, weights)
 
 
 def wanted_blocks(blocks: Blocks, partitions: int, settings: LayoutSettings) -> int:

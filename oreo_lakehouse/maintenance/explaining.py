@@ -10,6 +10,7 @@ from typing import Any
 from oreo_lakehouse.errors import LedgerError
 from oreo_lakehouse.maintenance.ledger import LedgerLine
 from oreo_lakehouse.maintenance.story import INITIAL, WRITERS, number, read_story
+from oreo_lakehouse.maintenance.weighing import BYTES, ROWS
 
 SHOWN = 8
 """How much of a run id tells one decision from another, for people."""
@@ -34,10 +35,12 @@ class Candidate:
     """What it would have saved since the workload last changed."""
     is_current: bool
     is_target: bool
+    weight: float = 1.0
+    """What a full scan by such a query costs."""
 
     @property
     def skips(self) -> float | None:
-        return None if self.cost is None else 1 - self.cost
+        return None if self.cost is None else 1 - self.cost / self.weight
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,10 @@ class Explanation:
     alpha_source: str | None
     mode: str | None
     """What skips blocks: `native`, the engine's own statistics, or `bid`, our pruning."""
+    weigh: str
+    """What costs count: `rows`, or the `bytes` of the columns that a query reads."""
+    weight: float
+    """Of bytes: what a full scan by a recent query costs, in scans of all columns; 1 of rows."""
     phase: int | None
     candidates: tuple[Candidate, ...]
     """Cheapest first."""
@@ -131,6 +138,8 @@ def explain(lines: Sequence[LedgerLine], decision: str | None = None, table: str
         alpha=number(facts.get("alpha")),
         alpha_source=str(facts["alpha_source"]) if facts.get("alpha_source") else None,
         mode=str(facts["mode"]) if facts.get("mode") else None,
+        weigh=str(facts.get("weigh", ROWS)),
+        weight=number(facts.get("weight")) or 1.0,
         phase=_whole(facts.get("phase")),
         candidates=_candidates(facts, names, current, target),
         hot=tuple(
@@ -203,6 +212,7 @@ def _candidates(
             regret=number(regret.get(state)),
             is_current=state == current,
             is_target=state == target,
+            weight=number(facts.get("weight")) or 1.0,
         )
         for state in ids
     ]
@@ -218,41 +228,48 @@ def _sentences(e: Explanation, commit: Mapping[str, Any] | None) -> list[str]:
     }
     if e.shadow and e.decision == "move":
         verbs["move"] = f"It would have moved to {e.target or 'another layout'}"
+    part, scan = ("the table's bytes", "scan of all columns") if e.weigh == BYTES else ("the table", "full scan")
+    scans = scan.replace("scan", "scans")
     verb = verbs.get(e.decision, f"It decided: {e.decision}")
     out = [f"{verb}: {e.reason}." if e.reason else f"{verb}."]
     if e.current_cost is not None and e.target_cost is not None and e.target is not None:
         gain = e.current_cost - e.target_cost
         out.append(
-            f"A recent query reads {e.current_cost:.1%} of the table now and would read {e.target_cost:.1%} there: "
-            f"{gain:.1%} of a full scan saved a query."
+            f"A recent query reads {e.current_cost:.1%} of {part} now and would read {e.target_cost:.1%} there: "
+            f"{gain:.1%} of a {scan} saved a query."
         )
         if e.alpha is not None and gain > 0:
             out.append(
-                f"At that rate a rewrite, which costs {e.alpha:g} full scans, pays after {e.alpha / gain:,.0f} queries."
+                f"At that rate a rewrite, which costs {e.alpha:g} {scans}, pays after {e.alpha / gain:,.0f} queries."
             )
     if e.alpha is not None:
-        out.append(f"Alpha is {e.alpha:g} full scans ({e.alpha_source or 'its source was not recorded'}).")
+        out.append(f"Alpha is {e.alpha:g} {scans} ({e.alpha_source or 'its source was not recorded'}).")
+    if e.weigh == BYTES and e.current_cost is not None:
+        out.append(
+            f"Bytes count (decide.weigh): the columns that a recent query reads take {e.weight:.1%} of the table's "
+            "bytes, and that is what a full scan by it costs."
+        )
     if e.mode is not None:
         out.append(_MODES.get(e.mode, f"Costs were counted in mode {e.mode}."))
     leading = [c for c in e.candidates if not c.is_current and c.regret is not None]
     if leading:
         most = max(leading, key=lambda c: c.regret or 0.0)
-        out.append(
-            f"Regret is largest against {most.layout}: {most.regret:,.1f} full scans since the workload changed."
-        )
+        if most.regret is not None and most.regret >= 0.05:
+            words = f"Regret is largest against {most.layout}: {most.regret:,.1f} {scans} since the workload changed."
+        else:
+            words = "No other layout would have saved anything since the workload changed or the table moved."
+        out.append(words)
     if e.exact_cost is not None and e.promised_cost is not None:
         out.append(
-            f"A look at all rows before the rewrite found that a query would read {e.exact_cost:.1%}, where the sample "
-            f"had promised {e.promised_cost:.1%}."
+            f"A look at all rows before the rewrite found that a query would read {e.exact_cost:.1%} of {part}, where "
+            f"the sample had promised {e.promised_cost:.1%}."
         )
     if e.held and e.held not in e.reason and not e.shadow:
         out.append(f"A wanted move was held back: {e.held}.")
     if e.shadow:
         out.append("This was a shadow run: it decided and recorded, and wrote nothing.")
     if commit and number(commit.get("cost_realised")) is not None:
-        out.append(
-            f"On the new files' real statistics the same queries read {commit['cost_realised']:.1%} of the table."
-        )
+        out.append(f"On the new files' real statistics the same queries read {commit['cost_realised']:.1%} of {part}.")
     if len(e.bound) == 3:
         out.append(
             f"The decisions' own account stands at {e.bound['paid']:,.1f} of at most {e.bound['limit']:,.1f} scans."

@@ -84,7 +84,8 @@ def tail_cost(evidence: Evidence, tail: Tail, mode: Mode) -> float:
     for start in range(0, len(evidence.queries), _CHUNK):
         part = [query.predicate for query in evidence.queries[start : start + _CHUNK]]
         reads = might_match(Workload.of(part), blocks, mode) * blocks.rows
-        total += float(reads.sum()) / blocks.total_rows - float(reads[:, inside].sum()) / laid_out
+        lost = reads.sum(axis=1) / blocks.total_rows - reads[:, inside].sum(axis=1) / laid_out
+        total += float((lost if evidence.weights is None else lost * evidence.weights[start : start + _CHUNK]).sum())
     return total
 
 
@@ -131,7 +132,8 @@ def fold(run: Run, tail: Tail, evidence: Evidence, state: State, alpha: Alpha, w
     run.record.add("commit", [receipt])
     run.record.write(replace(state, tail_regret=0.0), done.run_id)
     dossier.pending.remove(done.run_id)
-    dossier.samples.follow(evidence.blocks, done.after)
+    if config.layout.keep_sample:
+        dossier.samples.follow(evidence.blocks, done.after)
     return replace(
         run.outcome(evidence, "fold", why, done.plan),
         version_after=done.version,

@@ -259,9 +259,9 @@ def _as_numbers(stats: ColumnStats, holds: Bools) -> _Floats:
     return np.where(np.isnan(numbers), np.inf, numbers)
 
 
-def best_known(states: Mapping[str, float], queries: int) -> tuple[str, float] | None:
-    """The layout with the lowest sum of costs over so many queries, and the share that it would skip."""
-    if not states or queries <= 0:
+def best_known(states: Mapping[str, float], weight: float) -> tuple[str, float] | None:
+    """The layout with the lowest sum of costs, and the share that it would skip of what full scans would have cost."""
+    if not states or weight <= 0:
         return None
     layout = min(states, key=lambda state: states[state])
-    return layout, 1 - states[layout] / queries
+    return layout, 1 - states[layout] / weight

@@ -9,6 +9,7 @@ from oreo_lakehouse.maintenance.deciding import take_counsel
 from oreo_lakehouse.maintenance.evidence import Evidence, obstacle
 from oreo_lakehouse.maintenance.folding import Tail, fold, tail_cost, tail_of
 from oreo_lakehouse.maintenance.leap import leap
+from oreo_lakehouse.maintenance.weighing import weigh_notice
 
 if TYPE_CHECKING:
     from oreo_lakehouse.maintenance.alpha import Alpha
@@ -28,6 +29,11 @@ def judge(run: Run, state: State, evidence: Evidence, cursor: dict[str, Any], al
         alpha: the price of a rewrite.
     """
     dossier, config, queries = run.dossier, run.config, evidence.queries
+    weigh = config.decide.weigh
+    if state.number and state.weigh != weigh:
+        run.notices.append(weigh_notice(weigh, state.weigh))
+        state = replace(state, optimizer=None, shadow=None, tail_regret=0.0)
+    state = replace(state, weigh=weigh)
     tail = None
     if evidence.live is not None:
         tail = tail_of(evidence.blocks, dossier.facts.names(), evidence.wanted_blocks)
@@ -56,7 +62,7 @@ def judge(run: Run, state: State, evidence: Evidence, cursor: dict[str, Any], al
     )
     advice = counsel.advice
     due = tail is not None and regret >= alpha.value * tail.share
-    too_little = advice.current_cost - advice.target_cost < config.decide.min_gain
+    too_little = advice.current_cost - advice.target_cost < config.decide.min_gain * advice.weight
     if advice.target is not None and not (due and too_little):
         return leap(run, advice.target, evidence, after, counsel, alpha)
     if tail is not None and due:

@@ -17,6 +17,7 @@ from oreo_lakehouse.maintenance.moving import (
     returnable_commit,
 )
 from oreo_lakehouse.maintenance.progress import spark_share
+from oreo_lakehouse.maintenance.weighing import share_of
 
 if TYPE_CHECKING:
     from oreo_lakehouse.layouts.layout import Layout
@@ -38,7 +39,7 @@ def leap(run: Run, target: Layout, evidence: Evidence, state: State, counsel: Co
     plan = dossier.table.plan(target, run.config.bid_column)
     run.notices += plan.warnings
     gain = advice.current_cost - advice.target_cost
-    held = held_back(evidence, plan, gain, decide.min_gain, run.options, run.rewrite_rate())
+    held = held_back(evidence, plan, gain / (advice.weight or 1.0), decide.min_gain, run.options, run.rewrite_rate())
     seen, expected = None, advice.target_cost
     looked: dict[str, float] | None = None
     if held is None and not run.options.shadow:
@@ -47,7 +48,7 @@ def leap(run: Run, target: Layout, evidence: Evidence, state: State, counsel: Co
         looked = {"cost_promised": advice.target_cost, "cost_exact": expected}
         if not run.options.dry_run:
             dossier.blocks.keep(target.id, seen.blocks)
-        if advice.current_cost - expected < max(decide.min_gain, _SHRUNK * gain):
+        if advice.current_cost - expected < max(decide.min_gain * advice.weight, _SHRUNK * gain):
             held = (
                 f"a look at all rows shows that a recent query would read {expected:.1%} of the table in "
                 f"{target.describe()}, not {advice.target_cost:.1%} as the sample promised: not worth a rewrite"
@@ -55,7 +56,7 @@ def leap(run: Run, target: Layout, evidence: Evidence, state: State, counsel: Co
     if held is not None:
         return run.stay(evidence, state, counsel, alpha, held, held=held, looked=looked)
     if run.options.shadow:
-        return _imagine(run, target, evidence, state, counsel, alpha)
+        return _imagine(run, plan, evidence, state, counsel, alpha)
     if run.options.dry_run:
         outlook = forecast(evidence, plan, alpha.value, advice.current_cost, expected)
         return replace(run.outcome(evidence, "move", advice.reason, plan), forecast=outlook, alpha=str(alpha))
@@ -63,12 +64,14 @@ def leap(run: Run, target: Layout, evidence: Evidence, state: State, counsel: Co
     run.progress("recording", None)
     run.record.advised(evidence, "move", advice.reason, counsel, alpha, looked=looked)
     price, scan = alpha.value, seen.scan_seconds if seen else None
+    share = None if run.column_bytes is None or seen is None else share_of(seen.columns, run.column_bytes)
     if done.facts["action"] == "return" and scan:
-        price = done.facts["seconds"] / scan
+        price = done.facts["seconds"] / scan * (1.0 if share is None else share)
     receipt = {
         "layout": target.describe(),
         **done.facts,
         "scan_seconds": None if scan is None else round(scan, 3),
+        "scan_share": share,
         "alpha": round(price, 3),
         "cost_before": advice.current_cost,
         "cost_predicted": advice.target_cost,
@@ -80,7 +83,8 @@ def leap(run: Run, target: Layout, evidence: Evidence, state: State, counsel: Co
     counsel.optimizer.placed(target.id)
     run.record.write(replace(state, optimizer=counsel.optimizer.to_json(), tail_regret=0.0), done.run_id)
     dossier.pending.remove(done.run_id)
-    dossier.samples.follow(evidence.blocks, done.after)
+    if run.config.layout.keep_sample:
+        dossier.samples.follow(evidence.blocks, done.after)
     states = counsel.optimizer.states
     run.notices += dossier.tidy(done.run_id, done.after, states, run.config.layout.returnable_days)
     return replace(
@@ -113,9 +117,9 @@ def _go(run: Run, plan: RewritePlan, evidence: Evidence) -> Moved:
     return move_by_rewrite(run.dossier, plan, evidence, run.progress)
 
 
-def _imagine(run: Run, target: Layout, evidence: Evidence, state: State, counsel: Counsel, alpha: Alpha) -> Outcome:
+def _imagine(run: Run, plan: RewritePlan, evidence: Evidence, state: State, counsel: Counsel, alpha: Alpha) -> Outcome:
     """A shadow run: from now on the table is imagined to be in the layout."""
     reason = f"{counsel.advice.reason} (shadow: nothing was written)"
     run.record.advised(evidence, "move", reason, counsel, alpha, shadow=True, held="shadow")
-    run.record.write(replace(state, optimizer=counsel.optimizer.to_json(), shadow=target.id))
-    return replace(run.outcome(evidence, "move", reason), layout_id=target.id, alpha=str(alpha))
+    run.record.write(replace(state, optimizer=counsel.optimizer.to_json(), shadow=plan.layout.id))
+    return replace(run.outcome(evidence, "move", reason, plan), alpha=str(alpha))

@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from oreo_lakehouse.errors import StoreError
 from oreo_lakehouse.store import Store
 
 _STAMP = "%Y%m%dT%H%M%S%f"
 _PACK = ".pack"
 _TRIES = 10
+_NAMES = 100
+"""Names that one run may use within a tick of the clock."""
 MANY = 200
 """So many files of single runs are left alone; then the older half of them is packed."""
 
@@ -45,7 +48,11 @@ class Ledger:
         """Those that were read."""
 
     def append(self, run: str, lines: Sequence[tuple[str, dict[str, Any]]]) -> None:
-        """Add the lines of one run, in order; all of them or none."""
+        """Add the lines of one run, in order; all of them or none.
+
+        Raises:
+            StoreError: they cannot be written.
+        """
         if not lines:
             return
         now = datetime.now(UTC)
@@ -55,9 +62,14 @@ class Ledger:
             for kind, facts in lines
         )
         base = f"{self._folder}/{now.strftime(_STAMP)}-{run}"
-        for attempt in range(100):  # the same run may write twice within the clock's tick
-            if self._store.create(f"{base}-{attempt:02d}.jsonl", text.encode()):
-                break
+        names = (
+            f"{base}-{attempt:02d}.jsonl" for attempt in range(_NAMES)
+        )  # it may write twice within the clock's tick
+        if not any(self._store.create(name, text.encode()) for name in names):
+            raise StoreError(
+                f"the ledger in {self._store.root} cannot be written: all {_NAMES} names {base}-… are taken. Is it a "
+                "store on which new files never appear, or a clock that stands still? Run again"
+            )
         self._pack()
 
     def last_time(self) -> datetime:

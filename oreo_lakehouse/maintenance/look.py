@@ -42,6 +42,8 @@ class Look:
 
     blocks: Blocks
     scan_seconds: float
+    columns: tuple[str, ...]
+    """Those that were scanned."""
 
 
 def look(
@@ -82,7 +84,7 @@ def look(
         raise
     except Exception as error:
         raise TableError(f"cannot read rows of {table.identity.name}: {error_reason(error)}") from error
-    return Look(found, time.monotonic() - started)
+    return Look(found, time.monotonic() - started, tuple(needed))
 
 
 def _facts(

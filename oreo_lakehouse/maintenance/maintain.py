@@ -22,6 +22,7 @@ from oreo_lakehouse.maintenance.pruned import last_mode, mode_notices, pruning_e
 from oreo_lakehouse.maintenance.run import Run
 from oreo_lakehouse.maintenance.sharding import maintain_shards
 from oreo_lakehouse.maintenance.shards import beginnings, shards_of
+from oreo_lakehouse.maintenance.weighing import BYTES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,6 +78,8 @@ def _execute(run: Run) -> Outcome:
     with spark_share(dossier.table.spark, run.progress, "reading the table's file statistics"):
         version, blocks = files_now(dossier, config.decide.skipping)
     queries, cursor = dossier.history.read_since(state.cursor)
+    if config.decide.weigh == BYTES:
+        run.column_bytes = dossier.table.column_bytes()
     run.notices += mode_notices(
         config.decide.skipping,
         last_mode(dossier.ledger.lines(["decision"])),
@@ -87,5 +90,6 @@ def _execute(run: Run) -> Outcome:
     shards = shards_of(blocks, beginnings(blocks, dossier.book.firsts(), config.layout, ours))
     if shards:
         return maintain_shards(run, shards, state, version, blocks, (queries, cursor))
-    alpha = alpha_of(config.decide.alpha, dossier.ledger.lines(["commit", "calibration"]))
-    return judge(run, state, observe(dossier, version, blocks, queries, config.layout), cursor, alpha)
+    alpha = alpha_of(config.decide.alpha, dossier.ledger.lines(["commit", "calibration"]), config.decide.weigh)
+    evidence = observe(dossier, version, blocks, queries, config.layout, run.column_bytes)
+    return judge(run, state, evidence, cursor, alpha)

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.errors import ConflictError, RollbackError, UnknownOutcomeError
 from oreo_lakehouse.layouts.skipping import service_costs
-from oreo_lakehouse.maintenance.evidence import RECENT, Evidence
 from oreo_lakehouse.maintenance.rewrite import rewrite
-from oreo_lakehouse.predicates.workload import Workload
 from oreo_lakehouse.tables.contract import Committed, LayoutCommit, RewritePlan, Unknown
 
 if TYPE_CHECKING:
     from oreo_lakehouse.layouts.blocks import Blocks
     from oreo_lakehouse.layouts.skipping import Mode
     from oreo_lakehouse.maintenance.dossier import Dossier
+    from oreo_lakehouse.maintenance.evidence import Evidence
     from oreo_lakehouse.maintenance.progress import Progress
 
 
@@ -107,5 +106,4 @@ def move_by_rewrite(dossier: Dossier, plan: RewritePlan, evidence: Evidence, pro
 
 def recent_cost(evidence: Evidence, blocks: Blocks, mode: Mode) -> float:
     """What a recent query costs on these blocks."""
-    recent = [query.predicate for query in evidence.queries[-RECENT:]]
-    return float(service_costs(Workload.of(recent), blocks, mode).mean()) if recent else 0.0
+    return float(service_costs(evidence.recent(), blocks, mode).mean()) if len(evidence.queries) else 0.0

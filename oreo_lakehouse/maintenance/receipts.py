@@ -73,6 +73,8 @@ class Receipt:
             return f"paid for itself by query {self.paid_at_query:,}, after {self.paid_after:,} queries"
         if self.ended == "rollback":
             return "rolled back before it paid for itself"
+        if self.ended == self.layout_id:
+            return "undone by others and made again before it paid for itself"
         if self.ended is not None:
             return "replaced before it paid for itself"
         if not self.queries:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.maintenance.deciding import hot_queries
 from oreo_lakehouse.maintenance.served import served_line
+from oreo_lakehouse.maintenance.weighing import BYTES
 
 if TYPE_CHECKING:
     from oreo_lakehouse.layouts.skipping import Mode
@@ -42,6 +43,7 @@ class Record:
             untouched=kept.get(commits[0].run) if commits else None,
             states={state: cost * thinned for state, cost in counsel.advice.sums.items()},
             share=evidence.share,
+            weights=evidence.weights,
         )
         self.add("served", [line])
 
@@ -56,6 +58,8 @@ class Record:
             "queries": len(evidence.queries),
             "rows": evidence.blocks.total_rows,
         }
+        if evidence.weights is not None:
+            facts["weigh"] = BYTES
         if self._dossier.shard is not None:
             facts["shard"] = self._dossier.shard.label
         self.add("decision", [facts | dict(more or {})])
@@ -87,7 +91,8 @@ class Record:
             "layouts": {state: layout.describe() for state, layout in counsel.optimizer.layouts.items()},
             "regret": dict(advice.regret),
             "bound": advice.bound,
-            "hot": hot_queries(evidence.queries, evidence.blocks, then, self._mode),
+            "weight": advice.weight,
+            "hot": hot_queries(evidence, then, self._mode),
             "shadow": shadow,
             "held": held,
             "looked": looked,

@@ -30,6 +30,8 @@ class Run:
         self.dossier, self.config, self.options, self.progress = dossier, config, options, progress
         self.record = Record(dossier, config.decide.skipping, dry_run=options.dry_run)
         self.notices: list[str] = []
+        self.column_bytes: dict[str, int] | None = None
+        """Where bytes count and not rows: what the table's columns take."""
         self._started = time.monotonic()
 
     @property

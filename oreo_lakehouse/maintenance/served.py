@@ -14,10 +14,12 @@ import numpy as np
 
 from oreo_lakehouse.history.querybatch import at, workload_of
 from oreo_lakehouse.layouts.skipping import Costs, Mode, service_costs
+from oreo_lakehouse.maintenance.weighing import BYTES
 
 if TYPE_CHECKING:
     from oreo_lakehouse.history.record import QueryRecord
     from oreo_lakehouse.layouts.blocks import Blocks
+    from oreo_lakehouse.predicates.workload import Weights
 
 BUCKETS = 200
 DIGITS = 6
@@ -36,6 +38,7 @@ def served_line(
     untouched: Blocks | None,
     states: Mapping[str, float],
     share: float = 1.0,
+    weights: Weights | None = None,
 ) -> dict[str, Any]:
     """The facts of a `served` line.
 
@@ -48,12 +51,13 @@ def served_line(
         untouched: of those before our first layout; None if there is none yet.
         states: what the layouts under consideration would have cost in all.
         share: of the work that a run may do for such lines; a shard's is a part of it.
+        weights: of the queries, where bytes count and not rows.
     """
     every = max(1, -(-len(queries) // BUCKETS))
     files = sum(len(blocks) for blocks in (now, before, untouched) if blocks is not None)
     step = min(max(1, int(len(queries) * files / (share * _CELLS))), every)
     chosen = range(0, len(queries), step)
-    workload = workload_of(at(queries, chosen))
+    workload = workload_of(at(queries, chosen)).weighted(None if weights is None else weights[chosen])
     buckets = np.array([number // every for number in chosen])
     sizes = np.bincount(np.arange(len(queries)) // every)
 
@@ -62,7 +66,9 @@ def served_line(
         return np.round(means * sizes, DIGITS).tolist()
 
     actual = service_costs(workload, now, mode)
+    weighed = {} if weights is None else {"weigh": BYTES, "weight": round(float(weights.sum()), DIGITS)}
     return {
+        **weighed,
         "queries": len(queries),
         "first": _iso(queries[0]),
         "last": _iso(queries[-1]),

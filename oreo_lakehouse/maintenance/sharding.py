@@ -81,7 +81,7 @@ def maintain_shards(
             f"{refused[0]}"
         )
     queries, cursor = new
-    evidence = observe(run.dossier, version, blocks, queries, run.config.layout)
+    evidence = observe(run.dossier, version, blocks, queries, run.config.layout, run.column_bytes)
     after = state
     if len(queries):
         after = replace(state, number=state.number + 1, cursor=cursor, queries=state.queries + len(queries))
@@ -144,7 +144,8 @@ class _Part:
             run.record.write(self._passed() if self._cursor != self._state.cursor else None)
             whole.notices += run.notices
             return None
-        evidence = observe(self.dossier, version, self.blocks, self.queries, whole.config.layout)
+        run.column_bytes = whole.column_bytes
+        evidence = observe(self.dossier, version, self.blocks, self.queries, whole.config.layout, whole.column_bytes)
         done = judge(run, self._state, replace(evidence, blocks_together=together), self._cursor, alpha)
         whole.notices += [f"{label}: {notice}" for notice in run.notices]
         return done
@@ -157,7 +158,8 @@ def _alpha(run: Run, parts: Sequence[_Part]) -> Alpha:
     """Measured from all rewrites of the table: in scans of what is rewritten, a shard's price is like any other's."""
     ledgers = [run.dossier.ledger, *(part.dossier.ledger for part in parts)]
     lines = [line for ledger in ledgers for line in ledger.lines(["commit", "calibration"])]
-    return alpha_of(run.config.decide.alpha, sorted(lines, key=lambda line: line.time))
+    decide = run.config.decide
+    return alpha_of(decide.alpha, sorted(lines, key=lambda line: line.time), decide.weigh)
 
 
 def _together(

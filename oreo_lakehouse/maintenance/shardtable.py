@@ -51,6 +51,9 @@ class ShardTable(Table):
     def column_keys(self) -> dict[str, str]:
         return self.whole.column_keys()
 
+    def column_bytes(self) -> dict[str, int]:
+        return self.whole.column_bytes()
+
     def blocks(self, version: int | None = None) -> Blocks:
         version = self.whole.version() if version is None else version
         if self._known is None or self._known[0] != version:

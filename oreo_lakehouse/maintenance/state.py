@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from oreo_lakehouse.errors import ConflictError, StoreError
+from oreo_lakehouse.maintenance.weighing import ROWS
 from oreo_lakehouse.store import Store
 
 FORMAT_VERSION = 1
@@ -36,6 +37,8 @@ class State:
     """The layout that shadow runs would have put the table in; None outside a shadow."""
     tail_regret: float = 0.0
     """What queries have paid, in scans, for rows that are not folded into the layout yet."""
+    weigh: str = ROWS
+    """What the costs in it were counted in: see `weighing`."""
 
 
 class StateStore:

@@ -241,16 +241,17 @@ def _best(story: Story, recent: Recent | None) -> BestKnown | None:
     since = until - timedelta(days=DAYS) if until else None
     lately = [s for s in story.served if since is None or s.last is None or s.last >= since]
     known = set.intersection(*(set(s.states) for s in lately)) if lately else set[str]()
-    queries = sum(s.queries for s in lately)
-    found = best_known({state: sum(s.states[state] for s in lately) for state in known}, queries)
+    queries, weight = sum(s.queries for s in lately), sum(s.weight for s in lately)
+    found = best_known({state: sum(s.states[state] for s in lately) for state in known}, weight)
     if found is not None:
-        actual = 1 - sum(float(s.actual.sum()) for s in lately) / queries
+        actual = 1 - sum(float(s.actual.sum()) for s in lately) / weight
         return BestKnown(found[0], story.name_of(found[0]), found[1], actual, queries)
     for line in reversed(story.decisions):
         costs = {str(k): float(v) for k, v in (line.facts.get("costs") or {}).items() if number(v) is not None}
-        found = best_known(costs, 1)
+        weight = number(line.facts.get("weight")) or 1.0
+        found = best_known(costs, weight)
         if found is not None:
             current = costs.get(str(line.facts.get("current", INITIAL)))
             asked = int(number(line.facts.get("queries")) or 0)
-            return BestKnown(found[0], story.name_of(found[0]), found[1], 1 - (current or 1.0), asked)
+            return BestKnown(found[0], story.name_of(found[0]), found[1], 1 - (current or weight) / weight, asked)
     return None

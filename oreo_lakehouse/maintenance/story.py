@@ -3,6 +3,8 @@
 Everything that people are shown (`account`, `receipts`, `explaining`, the report) starts here. Queries are numbered
 from 1 in the order in which runs saw them. A run decides about queries that ran before it, so what it commits stands
 behind all that it served. Lines of older releases lack facts; what a line does not tell is left out, never guessed.
+Where `decide.weigh` was changed, the story begins at the first run that counts as the last one does: sums over costs of
+two kinds would say nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oreo_lakehouse.maintenance.ledger import LedgerLine
+from oreo_lakehouse.maintenance.weighing import ROWS
 
 INITIAL = "initial"
 """The ledger's name for a table as its writers left it."""
@@ -41,6 +44,8 @@ class Served:
     """Sum over all these queries for each known layout."""
     first: datetime | None
     last: datetime | None
+    weight: float = 0.0
+    """What full scans by all these queries would have cost: as many as there are, where rows count."""
 
     @property
     def queries(self) -> int:
@@ -89,6 +94,8 @@ class Story:
     """One line for people for each layout that a line ever described."""
     started: datetime | None
     ended: datetime | None
+    weigh: str = ROWS
+    """What its costs count: see `weighing`."""
 
     @property
     def queries(self) -> int:
@@ -104,13 +111,15 @@ def read_story(lines: Sequence[LedgerLine]) -> Story:
     teller = _Teller()
     for _, run in groupby(lines, key=lambda line: line.run):
         teller.tell(list(run))
+    alike = [line for line in lines if line.time >= teller.since] if teller.since else lines
     return Story(
         served=tuple(teller.served),
         changes=tuple(teller.changes),
-        decisions=tuple(line for line in lines if line.kind == "decision"),
+        decisions=tuple(line for line in alike if line.kind == "decision"),
         names=_names(lines),
-        started=lines[0].time if lines else None,
+        started=alike[0].time if alike else None,
         ended=lines[-1].time if lines else None,
+        weigh=teller.weigh,
     )
 
 
@@ -118,10 +127,19 @@ class _Teller:
     def __init__(self) -> None:
         self.served: list[Served] = []
         self.changes: list[Change] = []
+        self.weigh = ROWS
+        self.since: datetime | None = None
+        """When costs began to be counted in another way; None: they never did."""
         self._queries = 0
         self._layout = INITIAL
+        self._earlier: list[Change] = []
 
     def tell(self, run: list[LedgerLine]) -> None:
+        weigh = next((str(line.facts.get("weigh", ROWS)) for line in run if line.kind == "served"), self.weigh)
+        if weigh != self.weigh:
+            self._earlier += self.changes
+            self.served, self.changes, self._queries = [], [], 0
+            self.weigh, self.since = weigh, run[0].time
         for line in run:
             if line.kind == "served":
                 found = _served(line.facts, self._queries)
@@ -157,10 +175,11 @@ class _Teller:
 
     def _undone(self, facts: Mapping[str, Any]) -> str:
         """The layout that a rollback leads back to: the one before the commit that it undid."""
-        for change in reversed(self.changes):
+        changes = [*self._earlier, *self.changes]
+        for change in reversed(changes):
             if change.moves and change.version is not None and change.version == facts.get("undone_version"):
                 return change.before
-        for change in reversed(self.changes):
+        for change in reversed(changes):
             if change.moves and change.layout == facts.get("layout_id"):
                 return change.before
         return INITIAL
@@ -188,6 +207,7 @@ def _served(facts: Mapping[str, Any], start: int) -> Served | None:
         states=states,
         first=_time(facts.get("first")),
         last=_time(facts.get("last")),
+        weight=queries if (weight := number(facts.get("weight"))) is None else weight,
     )
 
 

@@ -22,6 +22,7 @@ from oreo_lakehouse.predicates.values import Array, Kind
 
 Codes: TypeAlias = npt.NDArray[np.int32]
 Ints: TypeAlias = npt.NDArray[np.int64]
+Weights: TypeAlias = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,13 @@ class Workload:
     3
     """
 
-    def __init__(self, size: int, groups: Sequence[Group], literals: Mapping[Place, Array]) -> None:
+    def __init__(
+        self, size: int, groups: Sequence[Group], literals: Mapping[Place, Array], weights: Weights | None = None
+    ) -> None:
         self.groups = tuple(groups)
         self.literals = literals
+        self.weights = weights
+        """What a scan of everything by each query weighs, in [0, 1]; None: 1 for every one."""
         self._group = np.zeros(size, np.int32)
         self._row = np.zeros(size, np.int64)
         for number, group in enumerate(self.groups):
@@ -62,8 +67,8 @@ class Workload:
         return len(self._group)
 
     @classmethod
-    def of(cls, predicates: Iterable[Predicate]) -> Workload:
-        """Compile stored predicates."""
+    def of(cls, predicates: Iterable[Predicate], weights: Weights | None = None) -> Workload:
+        """Compile stored predicates; `weights` has one entry each."""
         found: dict[Shape, tuple[list[int], list[list[Any]]]] = {}
         size = 0
         for predicate in predicates:
@@ -78,7 +83,7 @@ class Workload:
         }
         literals, codes = _number(columns)
         groups = [Group(s, np.array(queries, np.int64), codes[s]) for s, (queries, _) in found.items()]
-        return cls(size, groups, literals)
+        return cls(size, groups, literals, weights)
 
     @classmethod
     def of_slots(cls, columns: Mapping[Shape, Sequence[Array]]) -> Workload:
@@ -108,7 +113,18 @@ class Workload:
         for number in np.unique(numbers):
             at = np.flatnonzero(numbers == number)
             groups.append(self.groups[number].take(self._row[wanted[at]], at))
-        return Workload(len(wanted), groups, self.literals)
+        return Workload(len(wanted), groups, self.literals, None if self.weights is None else self.weights[wanted])
+
+    def weighted(self, weights: Weights | None) -> Workload:
+        """The same queries with these weights."""
+        return Workload(len(self), self.groups, self.literals, weights)
+
+    def weight(self, queries: Any = slice(None)) -> float:
+        """The mean weight of the queries at these positions; 1 where nothing is weighed."""
+        if self.weights is None:
+            return 1.0
+        found = self.weights[queries]
+        return float(found.mean()) if len(found) else 1.0
 
     @classmethod
     def concat(cls, parts: Sequence[Workload]) -> Workload:
@@ -139,7 +155,10 @@ class Workload:
             )
             for shape, same in groups.items()
         ]
-        return cls(start, joined, literals)
+        weights = None
+        if any(part.weights is not None for part in parts):
+            weights = np.concatenate([np.ones(len(p)) if p.weights is None else p.weights for p in parts])
+        return cls(start, joined, literals, weights)
 
 
 def _merged(arrays: Sequence[Array]) -> Array:

@@ -104,10 +104,11 @@ class LayoutManager:
     def _alike(self, space: StateSpace, states: list[str], current: str) -> Iterator[tuple[str, float]]:
         """States that an earlier one, or the current one, is as good as, with their distance to it."""
         costs = space.matrix(states, self.reservoir.items)
+        weight = space.stream.weight(self.reservoir.items) or 1.0
         kept = [states.index(current)]
         for number, state in enumerate(states):
             if state != current:
-                distance = float(np.abs(costs[kept] - costs[number]).mean(axis=1).min())
+                distance = float(np.abs(costs[kept] - costs[number]).mean(axis=1).min()) / weight
                 if distance > self.epsilon:
                     kept.append(number)
                 else:
@@ -117,7 +118,8 @@ class LayoutManager:
         """Algorithm 5: the distance to the nearest state."""
         queries = self.reservoir.items
         costs = candidate.costs(queries)
-        return float(np.abs(space.matrix(states, queries) - costs).mean(axis=1).min(initial=np.inf))
+        weight = space.stream.weight(queries) or 1.0
+        return float(np.abs(space.matrix(states, queries) - costs).mean(axis=1).min(initial=np.inf)) / weight
 
     def _least_useful(self, space: StateSpace, states: list[str]) -> str:
         costs = space.matrix(states, self.reservoir.items)

@@ -21,7 +21,7 @@ from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.predicates.columns import columns_of
 from oreo_lakehouse.predicates.jsonform import from_json, to_json
 from oreo_lakehouse.predicates.tree import Predicate
-from oreo_lakehouse.predicates.workload import Workload
+from oreo_lakehouse.predicates.workload import Weights, Workload
 from oreo_lakehouse.reorganizer.decision import Decision
 from oreo_lakehouse.reorganizer.paper import PaperStrategy
 from oreo_lakehouse.reorganizer.planner import PlannerStrategy
@@ -57,6 +57,8 @@ class Advice:
     """What each state would have saved since the workload changed or the table moved, where the strategy counts it."""
     bound: dict[str, float] | None
     """The decisions' own account, query by query: `paid`, `comparator` and the `limit` that is proven of them."""
+    weight: float = 1.0
+    """What a scan of everything by one of the recent queries weighs, in the mean: a cost over it is the share read."""
 
 
 class OnlineOptimizer:
@@ -74,6 +76,8 @@ class OnlineOptimizer:
         self.settings, self.layout_settings, self.seed = settings, layout_settings, seed
         self._strategy: Strategy = STRATEGIES[settings.policy](settings, layout_settings, 0, seed)
         self._remembered: list[Predicate] = []
+        self._weights: list[float] | None = None
+        """Of the remembered queries; None where nothing is weighed."""
 
     def advise(
         self,
@@ -84,6 +88,7 @@ class OnlineOptimizer:
         current: str,
         exact: Mapping[str, Blocks] | None = None,
         table_state: str | None = None,
+        weights: Weights | None = None,
     ) -> Advice:
         """Feed a batch of queries, oldest first.
 
@@ -95,13 +100,22 @@ class OnlineOptimizer:
             current: the id of the layout that the table is in, or "initial".
             exact: block metadata of layouts that is known from all rows, and better than the sample's.
             table_state: the state that `table_blocks` describes, where `current` is only imagined (a shadow run).
+            weights: of a scan of the whole table by each query, in [0, 1]; None: all weigh the same.
         """
         strategy = self._strategy
         strategy.aim_at(blocks)
         self.placed(current)
         first = len(self._remembered)
         everything = [*self._remembered, *predicates]
-        space = self._space(everything, Sample(sample, table_blocks.total_rows))
+        weighed = None
+        if weights is not None or self._weights is not None:
+            weighed = np.concatenate(
+                [
+                    np.ones(first) if self._weights is None else np.array(self._weights),
+                    np.ones(len(predicates)) if weights is None else weights,
+                ]
+            )
+        space = self._space(Workload.of(everything, weighed), everything, Sample(sample, table_blocks.total_rows))
         for state in strategy.states:
             layout = strategy.layouts.get(state)
             if layout is None or state == (current if table_state is None else table_state):
@@ -117,6 +131,7 @@ class OnlineOptimizer:
         kept = sorted(strategy.kept())
         strategy.renumber({query: number for number, query in enumerate(kept)})
         self._remembered = [everything[query] for query in kept]
+        self._weights = None if weighed is None else weighed[kept].tolist()
         return advice
 
     def columns(self, predicates: Sequence[Predicate]) -> frozenset[str]:
@@ -148,12 +163,13 @@ class OnlineOptimizer:
         self._strategy.place(layout_id)
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        document = {
             "version": FORMAT_VERSION,
             "seed": self.seed,
             "queries": [to_json(predicate) for predicate in self._remembered],
             "strategy": self._strategy.to_json(),
         }
+        return document if self._weights is None else {**document, "weights": self._weights}
 
     @classmethod
     def from_json(
@@ -171,14 +187,18 @@ class OnlineOptimizer:
             if document["strategy"]["policy"] != settings.policy:
                 return out
             out._remembered = [from_json(query) for query in document["queries"]]
+            if document.get("weights") is not None:
+                out._weights = [float(weight) for weight in document["weights"]]
+                if len(out._weights) != len(out._remembered):
+                    raise ValueError("as many weights as queries are expected")
             out._strategy.restore(document["strategy"], settings.alpha)
         except (KeyError, TypeError, ValueError) as error:
             raise StoreError(f"malformed state: the optimizer cannot be read ({error})") from error
         return out
 
-    def _space(self, queries: list[Predicate], sample: Sample) -> StateSpace:
+    def _space(self, stream: Workload, queries: list[Predicate], sample: Sample) -> StateSpace:
         columns = frozenset[str]().union(*map(columns_of, queries))
-        return StateSpace(sample, Workload.of(queries), self.settings.skipping, columns)
+        return StateSpace(sample, stream, self.settings.skipping, columns)
 
     def _advice(self, space: StateSpace, current: str, batch: slice, decisions: list[Decision]) -> Advice:
         strategy, recent = self._strategy, self._strategy.recent()
@@ -188,10 +208,11 @@ class OnlineOptimizer:
         wanted = strategy.current
         target = strategy.layouts.get(wanted) if wanted != current else None
         here = costs.get(current, 1.0)
+        part = "the table" if space.stream.weights is None else "the table's bytes"
         if target is None:
-            reason = f"a recent query reads {here:.1%} of the table, and no move pays for itself yet"
+            reason = f"a recent query reads {here:.1%} of {part}, and no move pays for itself yet"
         else:
-            reason = f"a recent query reads {here:.1%} of the table now and {costs[wanted]:.1%} there"
+            reason = f"a recent query reads {here:.1%} of {part} now and {costs[wanted]:.1%} there"
         return Advice(
             target=target,
             current_cost=here,
@@ -206,6 +227,7 @@ class OnlineOptimizer:
             sums=dict(zip(states, space.matrix(states, batch).sum(axis=1).tolist(), strict=True)),
             regret=strategy.regret,
             bound=strategy.bound,
+            weight=space.stream.weight(recent) if recent else 1.0,
         )
 
 

@@ -97,8 +97,9 @@ class Outlook:
         # Never beyond the table's end: what is asked there costs nothing in any state, and would hide every gain.
         workload = project(window.take(slice(-_FROM, None)), drift, min(_AHEAD, self._room), _PROJECTED, self._random())
         known = [state for state in states if state in space]
+        weight = window.weight(slice(-_FROM, None))  # queries to come read the columns that the latest ones read
         for state, mean in zip(known, space.outlook(known, workload).tolist(), strict=True):
-            self._means[state] = [*self._means.get(state, []), mean][-_AVERAGE_OF:]
+            self._means[state] = [*self._means.get(state, []), weight * mean][-_AVERAGE_OF:]
 
     def to_json(self) -> dict[str, Any]:
         return {"drifting": self._drifting, "room": self._room, "means": self._means, "seen": self._seen}

@@ -133,7 +133,8 @@ class StatePool:
             space.remove(state)
 
     def _distance(self, space: StateSpace, costs: np.ndarray, queries: Any) -> float:
-        return float(np.abs(space.matrix(self.states, queries) - costs).mean(axis=1).min())
+        weight = space.stream.weight(queries) or 1.0  # a share of what they read, whatever a scan of it weighs
+        return float(np.abs(space.matrix(self.states, queries) - costs).mean(axis=1).min()) / weight
 
     def _loser(self, space: StateSpace, peers: list[str], family: str, sample: list[int], recent: slice) -> str:
         costs = space.matrix(peers, sample)

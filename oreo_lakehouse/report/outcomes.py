@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from oreo_lakehouse.maintenance.rollback import RolledBack
 
 _DONE = {"move": "moved to", "fold": "folded new rows into", "stay": "stays"}
+_PROOF, _METADATA = "verified before the commit", "in an earlier layout's files: the commit is metadata only"
 _WOULD = {"move": "would move to", "fold": "would fold new rows into", "stay": "stays"}
 
 
@@ -35,7 +36,7 @@ def show_outcome(outcome: Outcome) -> None:
         rows += [
             ("version", f"{outcome.version_before} → {outcome.version_after}"),
             ("files", f"{outcome.files_before:,} → {outcome.files_after:,}, {size(outcome.bytes_rewritten)} rewritten"),
-            ("rows", f"{outcome.rows:,}, verified before the commit"),
+            ("rows", f"{outcome.rows:,}, {_PROOF if outcome.bytes_rewritten else _METADATA}"),
         ]
     if outcome.alpha:
         rows.append(("a rewrite costs", outcome.alpha))

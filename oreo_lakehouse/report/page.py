@@ -42,7 +42,7 @@ def chapter(draw: Drawings, status: TableStatus, blocks: Blocks, lines: Sequence
         _timeline(draw, spent),
         _skipping(draw, story),
         _heat(draw, status, blocks),
-        _receipts(paid),
+        _receipts(paid, spent.scans),
         _decisions(story),
     ]
     return _tiles(spent), "".join(sections)
@@ -53,7 +53,7 @@ def _tiles(spent: Account) -> list[Tile]:
     if spent.queries:
         share = f"{spent.saved / spent.never_cost:+.0%}" if spent.never_cost else ""
         tone = "good" if spent.saved >= 0 else "warn"
-        tiles.append((f"{spent.saved:,.0f}", f"full scans saved against never ({share})", tone))
+        tiles.append((f"{spent.saved:,.0f}", f"{spent.scans} saved against never ({share})", tone))
         tiles.append(
             (f"{spent.spent:,.0f}", f"spent, {spent.rewrite_cost:,.0f} of it on {spent.rewrites:,} rewrites", "")
         )
@@ -61,7 +61,7 @@ def _tiles(spent: Account) -> list[Tile]:
         if best:
             tiles.append((f"{best.total:,.0f}", f"best fixed layout in hindsight: {best.layout}", ""))
     if spent.bound:
-        tiles.append((f"{spent.bound.room:,.0f}", f"full scans below the bound of {spent.bound.limit:,.0f}", ""))
+        tiles.append((f"{spent.bound.room:,.0f}", f"{spent.scans} below the bound of {spent.bound.limit:,.0f}", ""))
     return tiles
 
 
@@ -78,11 +78,11 @@ def _cost(draw: Drawings, spent: Account, paid: Sequence[Receipt]) -> str:
         lines.append(Line("fixed", f"best fixed layout, built at the start: {best.layout}", spent.fixed_curve))
     marks = [(float(one.after_query), str(number)) for number, one in enumerate(paid, 1)]
     words = (
-        f"After {spent.queries:,} queries {spent.spent:,.1f} full scans were spent, against {spent.never_cost:,.1f} "
+        f"After {spent.queries:,} queries {spent.spent:,.1f} {spent.scans} were spent, against {spent.never_cost:,.1f} "
         "had the layout never been changed"
         + (f" and {best.total:,.1f} under {best.layout} from the start." if best and best.layout_id != INITIAL else ".")
     )
-    drawn = draw.lines("Cumulative cost in full scans of the table", words, "queries", lines, marks)
+    drawn = draw.lines(f"Cumulative cost in {spent.scans}", words, "queries", lines, marks)
     note = " Numbers mark the rewrites of the receipts below." if marks else ""
     return section(title, f"{words}{note}", f"<figure>{drawn}</figure>")
 
@@ -157,7 +157,7 @@ def _heat(draw: Drawings, status: TableStatus, blocks: Blocks) -> str:
     return section(title, words, f"<figure>{drawn}{ends}</figure>")
 
 
-def _receipts(paid: Sequence[Receipt]) -> str:
+def _receipts(paid: Sequence[Receipt], scans: str) -> str:
     title = "Receipts"
     if not paid:
         return section(title, "No rewrite has been made yet.", "")
@@ -179,7 +179,7 @@ def _receipts(paid: Sequence[Receipt]) -> str:
             ]
         )
     heads = ["no.", "layout", "made", "cost", "promised", "realised", "queries", "saved", "verdict"]
-    words = "Promised and realised are full scans saved a query, against the layout before."
+    words = f"Promised and realised are {scans} saved a query, against the layout before."
     return section(title, words, table(heads, rows))
 
 

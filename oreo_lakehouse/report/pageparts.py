@@ -28,8 +28,9 @@ def document(status: TableStatus, now: str, tiles: str, sections: str) -> str:
         f"<header><h1>{escape(status.table)}</h1>"
         f'<p class="dim">{escape(_subtitle(status, now))}</p>{tiles}</header>'
         f"<main>{sections}</main>"
-        "<footer><p>Costs are in full scans of the table: a query costs the share of rows that it cannot skip, a "
-        "rewrite costs alpha. Everything here is read from the table's ledger and its files' statistics. Written by "
+        "<footer><p>A query costs the share of rows that it cannot skip (where bytes are weighed, times the share of "
+        "the bytes that its columns take), a rewrite costs alpha. Everything here is read from the table's ledger and "
+        "its files' statistics. Written by "
         f"<code>oreo report</code> on {when:%Y-%m-%d at %H:%M} UTC.</p></footer></body></html>\n"
     )
 

@@ -76,7 +76,7 @@ def show_ledger(table: str, account: Account, receipts: Sequence[Receipt]) -> No
         f"{account.rewrites:,} rewrites"
     )
     rows = [
-        ("queries", f"{account.queries:,} served{span}; all costs in full scans of the table"),
+        ("queries", f"{account.queries:,} served{span}; all costs in {account.scans}"),
         ("spent", spent),
         ("never", f"{account.never_cost:,.1f}, had the layout never been changed"),
         ("saved", _saved(account)),
@@ -94,7 +94,7 @@ def show_ledger(table: str, account: Account, receipts: Sequence[Receipt]) -> No
         rows.append(("bound", words))
     facts(f"ledger of {table}", rows)
     _timeline(account)
-    _receipts(receipts)
+    _receipts(receipts, account.scans)
 
 
 def show_shards(table: str, accounts: Sequence[ShardAccount], total: Total) -> None:
@@ -108,7 +108,7 @@ def show_shards(table: str, accounts: Sequence[ShardAccount], total: Total) -> N
     facts(
         f"ledger of {table}, all shards",
         [
-            ("spent", f"{words}, in full scans of the table"),
+            ("spent", f"{words}, in {accounts[0].account.scans}"),
             ("never", f"{total.never:,.1f}, had the layouts never been changed"),
             ("saved", f"{total.saved:,.1f} against never"),
         ],
@@ -157,12 +157,12 @@ def _timeline(account: Account) -> None:
         how = {"start": "", "layout": "", "rollback": " (rolled back to)", "return": " (returned to)"}.get(
             stay.action, f" ({stay.action})"
         )
-        folds = f", {stay.folds:,} folds" if stay.folds else ""
+        folds = f", {stay.folds:,} fold{'s' if stay.folds > 1 else ''}" if stay.folds else ""
         rows.append((since, f"{stay.layout}{how}: {stay.queries:,} queries{folds}"))
     facts("layouts", rows)
 
 
-def _receipts(receipts: Sequence[Receipt]) -> None:
+def _receipts(receipts: Sequence[Receipt], scans: str) -> None:
     if not receipts:
         return
     grid = _grid("receipt", "made", "cost", "promised", "realised", "queries", "saved", "verdict")
@@ -181,7 +181,7 @@ def _receipts(receipts: Sequence[Receipt]) -> None:
             verdict,
         )
     out.print(grid)
-    out.print(Text("  promised and realised: full scans saved a query, against the layout before", style="dim"))
+    out.print(Text(f"  promised and realised: {scans} saved a query, against the layout before", style="dim"))
 
 
 def _grid(first: str, *others: str) -> Grid:

@@ -149,6 +149,13 @@ class Table(ABC):
         """Logical column name -> the column's name inside data files, by which file facts go."""
 
     @abstractmethod
+    def column_bytes(self) -> dict[str, int]:
+        """Bytes on storage by top-level column, of some of the present files: for what columns weigh against others.
+
+        Columns that files do not hold, such as Delta's partition columns, have none. Where nothing can be told, {}.
+        """
+
+    @abstractmethod
     def blocks(self, version: int | None = None) -> Blocks:
         """The files' statistics as block metadata, deletes applied to `rows` where they are known."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_week import ALPHA, BY_DAY, BY_SHOP, START, keep, week
+from ledger_week import ALPHA, BY_DAY, BY_SHOP, START, Week, keep, week
 
 from oreo_lakehouse.maintenance.account import account_of
 from oreo_lakehouse.maintenance.ledger import LedgerLine
@@ -41,6 +41,19 @@ def test_the_week_adds_up(tmp_path: Path) -> None:
     assert (later.is_complete, later.first_query, later.queries) == (False, 431, 350)
     served = [line.facts for line in lines if line.kind == "served"][4:]
     assert later.actual_cost == pytest.approx(sum(sum(facts["actual"]) for facts in served) + ALPHA + 0.8)
+
+
+def test_a_layout_that_others_undid_and_that_is_made_again_is_not_told_as_replaced() -> None:
+    story = Week()
+    for _ in range(2):
+        story.known = ["initial", BY_DAY]
+        served = story.day(0, 20)
+        story.run(
+            ("decision", story.decision("move", 0, BY_DAY)), ("served", served), ("commit", story.commit(BY_DAY, 0))
+        )
+    first, second = receipts_of(story.lines)
+    assert first.verdict == "undone by others and made again before it paid for itself"
+    assert second.verdict == "no query has met it yet"
 
 
 def test_the_timeline_covers_every_query_once() -> None:

@@ -105,6 +105,15 @@ def test_many_runs_are_packed_and_read_as_before(store: LocalStore, tmp_path: Pa
     assert [line.facts["number"] for line in Ledger(store, "t").lines(["decision"])] == [*wanted, MANY]
 
 
+def test_lines_that_find_no_free_name_are_an_error_and_not_lost_in_silence(tmp_path: Path) -> None:
+    class Full(LocalStore):
+        def create(self, path: str, content: bytes) -> bool:
+            return False
+
+    with pytest.raises(StoreError, match=r"the ledger in .* cannot be written: all 100 names .* are taken"):
+        Ledger(Full(str(tmp_path)), "t").append("r", [("decision", {})])
+
+
 def test_the_second_run_is_turned_away_and_the_lock_is_free_afterwards(store: LocalStore) -> None:
     with (
         locked(store, "t", "db.t"),

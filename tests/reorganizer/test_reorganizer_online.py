@@ -109,7 +109,7 @@ def sliding():
         ]
 
 
-def run(policy, restart, stream, document=None, current="initial"):
+def run(policy, restart, stream, document=None, current="initial", weigh=None):
     optimizer = OnlineOptimizer(DECIDE[policy], LAYOUT, seed=3)
     if document is not None:
         optimizer = OnlineOptimizer.from_json(document, DECIDE[policy], LAYOUT)
@@ -119,7 +119,8 @@ def run(policy, restart, stream, document=None, current="initial"):
             optimizer = OnlineOptimizer.from_json(json.loads(json.dumps(optimizer.to_json())), DECIDE[policy], LAYOUT)
         layout = optimizer.layouts.get(current)
         blocks = BLOCKS if layout is None else Sample(ROWS).blocks(layout)
-        advice = optimizer.advise(batch, ROWS, blocks, 16, current)
+        weights = None if weigh is None else weigh(len(batch), len(out))
+        advice = optimizer.advise(batch, ROWS, blocks, 16, current, weights=weights)
         if advice.target is not None:
             current = advice.target.id
             optimizer.placed(current)
@@ -130,6 +131,33 @@ def run(policy, restart, stream, document=None, current="initial"):
 @both
 def test_stop_and_resume_equals_an_uninterrupted_run(policy):
     assert run(policy, True, batches()) == run(policy, False, batches())
+
+
+@both
+def test_weights_are_remembered_with_their_queries(policy):
+    def weigh(count, batch):
+        return np.random.default_rng(batch).uniform(0.01, 0.2, count)
+
+    resumed, whole = (run(policy, restart, batches(), weigh=weigh) for restart in (True, False))
+    assert resumed == whole
+    assert len(whole[1]["weights"]) == len(whole[1]["queries"])
+    assert "weights" not in run(policy, False, batches())[1]
+
+
+@both
+def test_a_cost_is_the_share_that_is_read_times_what_the_query_weighs(policy):
+    """Where all weigh the same, only the price of a move changes: at a tenth of it, decisions are the same ones."""
+    plain, light = (OnlineOptimizer(DecideSettings(policy=policy, alpha=a, window=50), LAYOUT, 1) for a in (40.0, 4.0))
+    one = plain.advise(queries("a", 300), ROWS, BLOCKS, 16, "initial")
+    other = light.advise(queries("a", 300), ROWS, BLOCKS, 16, "initial", weights=np.full(300, 0.1))
+    assert one.target is not None
+    assert other.target is not None
+    assert other.target.id == one.target.id
+    assert other.weight == pytest.approx(0.1)
+    assert [d.query for d in other.decisions if d.kind == "move"] == [
+        d.query for d in one.decisions if d.kind == "move"
+    ]
+    assert other.sums == pytest.approx({state: cost / 10 for state, cost in one.sums.items()})
 
 
 def test_stop_and_resume_in_the_middle_of_a_drift():

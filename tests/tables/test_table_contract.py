@@ -154,6 +154,17 @@ def test_the_schema_names_kinds_by_logical_column(lake: Lake) -> None:
     assert list(table.schema().values()) == kinds
 
 
+def test_columns_weigh_what_they_take_on_storage(lake: Lake) -> None:
+    name, table = lake.create()
+    before = table.column_bytes()
+    assert before.keys() == table.schema().keys()
+    assert all(size > 0 for size in before.values())
+    lake.sql(f"alter table {name} add column wide struct<text: string, number: int>")
+    lake.sql(f"insert into {name} (id, wide) select id + 5000, struct(repeat(uuid(), 20), 1) from {name}")
+    after = table.column_bytes()
+    assert after["wide"] > sum(size for column, size in after.items() if column != "wide")
+
+
 def test_fixed_text_is_never_compared_where_blanks_fill_it_up(lake: Lake) -> None:
     """Iceberg has no CHAR: what is declared so is plain text there, and nothing is filled up."""
     name, table = lake.create("id long, c char(5), w varchar(5)", "id, 'a', 'a'", rows=4)

@@ -1,7 +1,10 @@
 """`dbt build` with maintenance after every OPTIMIZE: dbt runs in this process, on the session that the hook listens to.
 
-    uv run --with "dbt-core<1.11" --with dbt-spark python run.py     in this folder; arguments are dbt's own
+    uv venv dbt-env
+    uv pip install --python dbt-env "dbt-core<1.11" "dbt-spark[session]" oreo-lakehouse
+    dbt-env/bin/python run.py                                in this folder; arguments are dbt's own
 
+It ran so with dbt-core 1.10 and dbt-spark 1.11 on PySpark 4.1: the model was built, and the hook answered its OPTIMIZE.
 The project's post-hook, `OPTIMIZE {{ this }}`, stays plain SQL. This is for dbt-spark's method `session`. With any
 other method (thrift, http, Databricks) the models are built in another application, so maintenance is a command after:
 

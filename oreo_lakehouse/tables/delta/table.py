@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,7 +27,7 @@ from oreo_lakehouse.tables.contract import (
 from oreo_lakehouse.tables.delta import committing, features, staging, undoing
 from oreo_lakehouse.tables.delta.actions import actions
 from oreo_lakehouse.tables.delta.commitnotes import layout_commit
-from oreo_lakehouse.tables.delta.fileblocks import fact_columns, kind_of_field
+from oreo_lakehouse.tables.delta.fileblocks import fact_columns, kind_of_field, physical_name
 from oreo_lakehouse.tables.delta.indexed import statistics_columns
 from oreo_lakehouse.tables.delta.log import Log, partition_columns, schema_of
 from oreo_lakehouse.tables.delta.statistics import read_blocks
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from oreo_lakehouse.predicates.values import Kind
     from oreo_lakehouse.tables.filefacts import Verified
 
+_FOOTERS = 8
+"""Files whose footers are opened to learn how many bytes each column takes."""
 _SPLITS = {"spark.sql.files.minPartitionNum": "32", "spark.sql.files.maxPartitionBytes": "128MB"}
 """Spark samples by the place of a row among its splits: the same on every machine, so that a sample is repeatable."""
 
@@ -76,6 +79,16 @@ class DeltaTable(Table):
 
     def column_keys(self) -> dict[str, str]:
         return {column.name: column.key for column in fact_columns(schema_of(self._log.snapshot()))}
+
+    def column_bytes(self) -> dict[str, int]:
+        snapshot = self._log.snapshot()
+        fields = {physical_name(field): field.name for field in schema_of(snapshot).fields}
+        try:
+            held = str(actions(self.spark).columnBytes(self._log.java, self._log.files(snapshot), _FOOTERS))
+        except Exception as error:
+            raise TableError(f"cannot read files of {self.identity.name}: {error_reason(error)}") from error
+        sizes = {fields[key]: int(size) for key, size in json.loads(held).items() if key in fields}
+        return dict.fromkeys(fields.values(), 0) | sizes if sizes else {}
 
     def blocks(self, version: int | None = None) -> Blocks:
         return read_blocks(self._log, self._log.snapshot(version))

@@ -2,6 +2,7 @@ package oreo.unit;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
@@ -33,6 +34,8 @@ import org.apache.iceberg.shaded.com.fasterxml.jackson.databind.node.ArrayNode;
 import org.apache.iceberg.spark.FileRewriteCoordinator;
 import org.apache.iceberg.spark.ScanTaskSetManager;
 import org.apache.iceberg.spark.SparkTableCache;
+import org.apache.iceberg.types.TypeUtil;
+import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.JsonUtil;
 
 /**
@@ -57,6 +60,38 @@ public class IcebergFiles {
       planned.close();
     }
     return tasks;
+  }
+
+  /** Bytes by top-level column in the first so many data files, as far as manifests tell them. */
+  public String columnBytes(Table table, int most) throws Exception {
+    Map owners = new HashMap();
+    for (Iterator i = table.schema().columns().iterator(); i.hasNext(); ) {
+      Types.NestedField column = (Types.NestedField) i.next();
+      Map inside = TypeUtil.indexById(Types.StructType.of(Collections.singletonList(column)));
+      for (Iterator id = inside.keySet().iterator(); id.hasNext(); ) {
+        owners.put(id.next(), column.name());
+      }
+    }
+    Map sums = new HashMap();
+    TableScan scan = (TableScan) table.newScan().includeColumnStats();
+    CloseableIterable planned = scan.planFiles();
+    try {
+      int seen = 0;
+      for (Iterator i = planned.iterator(); i.hasNext() && seen < most; seen++) {
+        Map sizes = file(i.next()).columnSizes();
+        for (Iterator e = sizes == null ? Collections.emptyIterator() : sizes.entrySet().iterator(); e.hasNext(); ) {
+          Map.Entry entry = (Map.Entry) e.next();
+          Object name = owners.get(entry.getKey());
+          if (name != null) {
+            long before = sums.containsKey(name) ? ((Long) sums.get(name)).longValue() : 0L;
+            sums.put(name, Long.valueOf(before + ((Long) entry.getValue()).longValue()));
+          }
+        }
+      }
+    } finally {
+      planned.close();
+    }
+    return JSON.writeValueAsString(sums);
   }
 
   /** Those of the tasks whose data file is one of the paths. */

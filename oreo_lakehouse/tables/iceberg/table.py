@@ -51,6 +51,9 @@ from oreo_lakehouse.tables.iceberg.staging import (
 from oreo_lakehouse.tables.iceberg.statistics import blocks_of
 from oreo_lakehouse.tables.iceberg.undoing import inverse_of, returnable, way_back
 
+_MEASURED = 1_000
+"""Files whose columns are measured: as many as tell how wide each is."""
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -110,6 +113,11 @@ class IcebergTable(Table):
             if snapshot is None:
                 raise TableError(f"{self.identity.name} has no snapshot {wanted}: it has expired, or never was there.")
             return blocks_of(metadata, read_entries(snapshot, read))
+
+    def column_bytes(self) -> dict[str, int]:
+        table = self._load()
+        with explained("read the manifests of", self.identity.name):
+            return json.loads(self._engine.files.columnBytes(table, _MEASURED))
 
     def sample(
         self, rows: int, seed: int, columns: Sequence[str] | None = None, only: Collection[str] | None = None
