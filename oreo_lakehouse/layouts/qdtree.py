@@ -86,10 +86,14 @@ class _Node:
     cut: Predicate | None = None
     sides: tuple[_Node, ...] = ()
 
-    def split(self, cut: Predicate, left: npt.NDArray[np.bool_], cutset: CutSet) -> tuple[_Node, ...]:
+    def split(self, cut: Predicate, left: npt.NDArray[np.bool_], cutset: CutSet | None = None) -> tuple[_Node, ...]:
+        """The two sides; they can be cut for queries if the cut set counts their rows."""
         rows = [self.rows[left], self.rows[~left]]
-        fewer = cutset.count(min(rows, key=len))  # the other side has the rest: half of the counting is saved
-        counts = [fewer, self.counts - fewer] if len(rows[0]) <= len(rows[1]) else [self.counts - fewer, fewer]
+        counts = [self.counts, self.counts]
+        if cutset is not None:
+            fewer = cutset.count(min(rows, key=len))  # the other side has the rest: half of the counting is saved
+            other = self.counts - fewer
+            counts = [fewer, other] if len(rows[0]) <= len(rows[1]) else [other, fewer]
         made = zip(rows, counts, strict=True)
         self.cut, self.sides = cut, tuple(_Node(r, self.groups, c, self.depth + 1) for r, c in made)
         return self.sides
@@ -148,11 +152,10 @@ class _Builder:
             at = self.balance.dividing(order.starts, len(node.rows))
             if at < 0:
                 continue
-            left = np.zeros(len(node.rows), np.bool_)
-            left[order.rows[: order.starts[at]]] = True
+            start = int(order.starts[at])
             for name in wanted:
                 self.gains.setdefault(name, 0.0)
-            return node.split(order.before(int(order.starts[at])), left, self.cutset)
+            return node.split(order.before(start), order.are_before(start))
         return ()
 
     def _choose(self, node: _Node) -> tuple[float, int]:

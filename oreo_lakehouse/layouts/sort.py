@@ -60,21 +60,29 @@ class RowOrder:
         ranks = [c.ranks if at is None else c.ranks[at] for _, c in self._columns]
         count = len(sample) if at is None else len(at)
         found = [np.where(r == NULL, len(c.values), r) for r, (_, c) in zip(ranks, self._columns, strict=True)]
-        keys = np.stack(found) if found else np.zeros((1, count), np.int64)
-        self.rows = np.lexsort(keys[::-1])
-        """Positions among the rows, in order."""
-        self._ordered = keys[:, self.rows]
+        self._keys = np.stack(found) if found else np.zeros((1, count), np.int64)
+        # One column is sorted several times faster without the rows' positions.
+        self._rows = None if len(self._keys) == 1 else np.lexsort(self._keys[::-1])
+        self._ordered = np.sort(self._keys) if self._rows is None else self._keys[:, self._rows]
         self.starts = np.flatnonzero(np.append(count > 0, (self._ordered[:, 1:] != self._ordered[:, :-1]).any(axis=0)))
         """Where in the order a row differs from the one before."""
 
     @property
     def most_equal(self) -> int:
         """How many rows no cut in this order can part."""
-        return int(np.diff(np.append(self.starts, len(self.rows))).max(initial=0))
+        return int(np.diff(np.append(self.starts, self._keys.shape[1])).max(initial=0))
 
     def before(self, start: int) -> Predicate:
         """What is TRUE of the rows before one of the `starts` after the first."""
         return _before(self._columns, self._ordered[:, start - 1], self._ordered[:, start])
+
+    def are_before(self, start: int) -> npt.NDArray[np.bool_]:
+        """For which rows that is TRUE."""
+        if self._rows is None:
+            return self._keys[0] < self._ordered[0, start]
+        out = np.zeros(len(self._rows), np.bool_)
+        out[self._rows[:start]] = True
+        return out
 
 
 def nearest(starts: np.ndarray, wanted: np.ndarray) -> np.ndarray:
