@@ -2,8 +2,9 @@
 
 All blocks of a layout hold one number of the sample's rows within 20%, wherever its values can be told apart finely
 enough: the largest has at most 1.5 times the rows of the smallest. `sort`, `zorder` and `hilbert` make k blocks, which
-are mostly more even than that. `qdtree` makes k to 1.5 k (1.2 k in the mean): few cuts that queries gain by lie where
-they would have to for blocks of just a k-th. What part of the 20% is kept for the sample's error, `balance.py` says.
+are mostly more even than that. `qdtree` makes 1.4 k to 2.1 k (1.7 k in the mean): few cuts that queries gain by lie
+where even blocks need them, and more, smaller blocks make up for that. What part of the 20% is kept for the sample's
+error, `balance.py` says.
 
 Finely enough means: for `sort` and `qdtree`, that no more than a twentieth of a block's rows are equal in all columns;
 for the curves, that no more than a tenth of a block lies in one of at most 2^16 cells.

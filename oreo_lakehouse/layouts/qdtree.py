@@ -30,8 +30,8 @@ from oreo_lakehouse.predicates.tree import Predicate
 from oreo_lakehouse.predicates.workload import Group, Workload
 
 _MAX_DEPTH = 50
-_SIZES = (0.83, 0.9)
-"""Sizes of a block that are tried, in k-ths of the rows: so one is hardly ever larger than a k-th."""
+_SIZE = 0.6
+"""Of an average block, in k-ths of the rows."""
 _LIGHT = 0.03
 """Share of a node's weight below which a group of queries has no say in its first cuts."""
 
@@ -53,10 +53,11 @@ def qdtree_layout(
     mode: Mode = "native",
     weights: npt.NDArray[np.float64] | None = None,
 ) -> QdTreeLayout:
-    """Blocks of equal size, within 20%; their size, and so their number, may itself differ from k a little.
+    """Blocks of equal size, within 20%; about 1.7 k of them.
 
-    Few cuts lie where they would have to for blocks of just one k-th of the rows. So a tree is grown for each of some
-    sizes, and the one kept whose cuts let queries skip the most.
+    Few of the cuts that queries gain by lie where even blocks need them. With 1.2 k blocks, queries of TPC-H's
+    templates read a tenth more than with k uneven ones (a fifth more in the geometric mean); with 1.7 k of them,
+    no more.
 
     Args:
         sample: rows of the table.
@@ -67,13 +68,10 @@ def qdtree_layout(
     """
     if k < 2:
         return QdTreeLayout((), None)
-    cutset = CutSet(sample, workload, mode)
     counts = np.ones(len(workload)) if weights is None else weights
-    trees = [_Builder(sample, workload, cutset, counts, size * len(sample) / max(1, k)) for size in _SIZES]
-    roots = [tree.grow() for tree in trees]
-    best = int(np.argmax([tree.skipped for tree in trees]))
-    gains = trees[best].gains
-    return QdTreeLayout(tuple(sorted(gains, key=lambda name: -gains[name])), roots[best].tree())
+    tree = _Builder(sample, workload, CutSet(sample, workload, mode), counts, _SIZE * len(sample) / k)
+    root = tree.grow()
+    return QdTreeLayout(tuple(sorted(tree.gains, key=lambda name: -tree.gains[name])), root.tree())
 
 
 @dataclass(eq=False)
@@ -109,8 +107,6 @@ class _Builder:
         self.sample, self.workload, self.cutset, self.weights = sample, workload, cutset, weights
         self.balance = Balance(unit, len(sample) / max(1, sample.total_rows))
         self.gains: dict[str, float] = {}
-        self.skipped = 0.0
-        """Rows that queries skip by the cuts made for them."""
         owners = {
             **self.cutset.number,
             **{c: n + len(self.cutset.number) for n, c in enumerate(self.cutset.comparisons)},
@@ -133,7 +129,6 @@ class _Builder:
             if gain <= 0:
                 large.append(node)
                 continue
-            self.skipped += gain
             for name in self.cutset.columns_of(cut):
                 self.gains[name] = self.gains.get(name, 0.0) + gain
             todo += node.split(self.cutset.predicate(cut), self.cutset.goes_left(cut, node.rows), self.cutset)
