@@ -107,15 +107,15 @@ class CurveLayout(Layout):
         encoded = {name: column for name, column in encoded.items() if len(column.values) > 1}
         if not encoded:
             return None
-        columns = list(encoded.items())
-        bits = int(np.ceil(np.log2(_CELLS_A_BLOCK * max(2, k)) / len(columns)))
+        pairs = list(encoded.items())
+        bits = int(np.ceil(np.log2(_CELLS_A_BLOCK * max(2, k)) / len(pairs)))
         bits = max(1, min(bits, _MOST_BITS))
-        edges, position = cls._grid(columns, bits)
+        edges, position = cls._grid(pairs, bits)
         # Where columns follow each other, few cells hold most rows: finer ones can be divided more evenly.
-        while bits < _MOST_BITS and (bits + 1) * len(columns) <= _MOST_CELLS_LOG2:
+        while bits < _MOST_BITS and (bits + 1) * len(pairs) <= _MOST_CELLS_LOG2:
             if np.unique(position, return_counts=True)[1].max(initial=0) * k <= _HEAVY * len(position):
                 break
-            finer = cls._grid(columns, bits + 1)
+            finer = cls._grid(pairs, bits + 1)
             if finer[0] == edges:
                 break
             bits, (edges, position) = bits + 1, finer

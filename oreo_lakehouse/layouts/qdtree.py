@@ -55,9 +55,8 @@ def qdtree_layout(
 ) -> QdTreeLayout:
     """Blocks of equal size, within 20%; about 1.7 k of them.
 
-    Few of the cuts that queries gain by lie where even blocks need them. With 1.2 k blocks, queries of TPC-H's
-    templates read a tenth more than with k uneven ones (a fifth more in the geometric mean); with 1.7 k of them,
-    no more.
+    Few of the cuts that queries gain by lie where even blocks need them. With 1.2 k of them, queries of TPC-H's
+    templates read 1.10 times what they read in k uneven blocks (k = 40); with 1.7 k, 1.03 times, and 0.94 for k = 16.
 
     Args:
         sample: rows of the table.
