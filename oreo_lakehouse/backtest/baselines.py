@@ -18,6 +18,7 @@ import numpy as np
 from oreo_lakehouse.backtest.simulator import Outcome
 from oreo_lakehouse.layouts.generators import generate
 from oreo_lakehouse.layouts.layout import Layout
+from oreo_lakehouse.predicates.shape import comparisons, places
 from oreo_lakehouse.reorganizer.dumts import DUMTS
 from oreo_lakehouse.reorganizer.states import INITIAL, CostSource, StateSpace
 
@@ -118,11 +119,18 @@ class Baselines:
 
     @cached_property
     def _templates(self) -> tuple[np.ndarray, list[CostSource]]:
-        """Each query's template (its shape; rare ones share the last), and the best layout for each."""
-        groups = sorted(self.space.stream.groups, key=lambda g: -len(g.queries))
-        template = np.full(len(self.space.stream), min(len(groups), _MOST_TEMPLATES) - 1)
-        for number, group in enumerate(groups[: _MOST_TEMPLATES - 1]):
-            template[group.queries] = number
+        """Each query's template (the columns of its literals; rare ones share the last), and the best layout for each.
+
+        A template whose condition is drawn, such as `< 30` or `>= 30`, has several shapes, but is one template.
+        """
+        found: dict[object, list[np.ndarray]] = {}
+        for group in self.space.stream.groups:
+            key = tuple(places(group.shape)), comparisons(group.shape)
+            found.setdefault(key, []).append(group.queries)
+        templates = sorted(map(np.concatenate, found.values()), key=lambda queries: -len(queries))
+        template = np.full(len(self.space.stream), min(len(templates), _MOST_TEMPLATES) - 1)
+        for number, queries in enumerate(templates[: _MOST_TEMPLATES - 1]):
+            template[queries] = number
         sources: list[CostSource] = []
         for number in range(int(template.max()) + 1):
             queries = np.flatnonzero(template == number)

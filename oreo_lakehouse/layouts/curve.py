@@ -19,6 +19,7 @@ import pyarrow as pa
 from oreo_lakehouse.errors import StoreError, TableError
 from oreo_lakehouse.layouts.layout import Bids, Layout, register_layout
 from oreo_lakehouse.layouts.sample import Sample
+from oreo_lakehouse.layouts.sort import nearest
 from oreo_lakehouse.layouts.sqltext import literal, quoted
 from oreo_lakehouse.predicates.encoded import EncodedColumn, EncodedRows
 from oreo_lakehouse.predicates.jsonform import value_from_json, value_to_json
@@ -27,6 +28,9 @@ from oreo_lakehouse.predicates.values import Kind, Value
 Cells = npt.NDArray[np.int64]
 _CELLS_A_BLOCK = 64
 _MOST_BITS = 10
+_HEAVY = 0.1
+"""Of a block's rows in one cell, beyond which finer cells are tried, up to so many bits in all."""
+_MOST_CELLS_LOG2 = 16
 
 
 @dataclass(frozen=True)
@@ -103,14 +107,29 @@ class CurveLayout(Layout):
         encoded = {name: column for name, column in encoded.items() if len(column.values) > 1}
         if not encoded:
             return None
-        bits = int(np.ceil(np.log2(_CELLS_A_BLOCK * max(2, k)) / len(encoded)))
+        pairs = list(encoded.items())
+        bits = int(np.ceil(np.log2(_CELLS_A_BLOCK * max(2, k)) / len(pairs)))
         bits = max(1, min(bits, _MOST_BITS))
-        edges = [_edges(name, column, bits) for name, column in encoded.items()]
-        buckets = [_buckets(column, edge) for column, edge in zip(encoded.values(), edges, strict=True)]
-        position = np.sort(cls.curve(np.stack(buckets), bits))
-        # A block begins with the cell in which the next k-th of the rows begins.
-        wanted = position[np.arange(1, k) * len(position) // max(1, k)] if k > 1 else position[:0]
-        return cls(edges, bits, [0, *(int(start) for start in np.unique(wanted) if start > 0)])
+        edges, position = cls._grid(pairs, bits)
+        # Where columns follow each other, few cells hold most rows: finer ones can be divided more evenly.
+        while bits < _MOST_BITS and (bits + 1) * len(pairs) <= _MOST_CELLS_LOG2:
+            if np.unique(position, return_counts=True)[1].max(initial=0) * k <= _HEAVY * len(position):
+                break
+            finer = cls._grid(pairs, bits + 1)
+            if finer[0] == edges:
+                break
+            bits, (edges, position) = bits + 1, finer
+        cells, first = np.unique(position, return_index=True)
+        wanted = np.arange(1, k) * len(position) // max(1, k)
+        begin = cells[np.searchsorted(first, nearest(first, wanted))] if len(first) else cells
+        return cls(edges, bits, [0, *(int(start) for start in np.unique(begin) if start > cells[0])])
+
+    @classmethod
+    def _grid(cls, columns: Sequence[tuple[str, EncodedColumn]], bits: int) -> tuple[list[Edges], Cells]:
+        """The buckets of all columns, and where the rows are on the curve, in its order."""
+        edges = [_edges(name, column, bits) for name, column in columns]
+        buckets = [_buckets(column, edge) for (_, column), edge in zip(columns, edges, strict=True)]
+        return edges, np.sort(cls.curve(np.stack(buckets), bits))
 
 
 class ZOrderLayout(CurveLayout):

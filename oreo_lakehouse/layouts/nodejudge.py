@@ -7,7 +7,7 @@ of each column.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,16 +27,18 @@ _MAYBE = np.ones((1, 1), np.bool_)
 
 
 class NodeColumns:
-    """All columns of one node, and its cuts that leave enough rows on either side.
+    """All columns of one node, and its cuts that are allowed.
 
     Args:
         cutset: the cuts.
         rows: of the node.
         counts: how many of them are at each position (`CutSet.count`).
-        smallest: the fewest rows of a child.
+        allowed: which cuts are, by how many rows they send left.
     """
 
-    def __init__(self, cutset: CutSet, rows: npt.NDArray[np.intp], counts: Ints, smallest: int) -> None:
+    def __init__(
+        self, cutset: CutSet, rows: npt.NDArray[np.intp], counts: Ints, allowed: Callable[[Ints], Bools]
+    ) -> None:
         self.cutset = cutset
         starts, ends, size = cutset.starts, cutset.ends, len(counts)
         true = [int(column[rows].sum()) for column in cutset.true]
@@ -44,7 +46,7 @@ class NodeColumns:
         equal, compare = cutset.styles == EQUAL, cutset.styles == COMPARE
         left[equal] = counts[cutset.positions[equal]]
         left[compare] = true
-        fits = np.flatnonzero(np.minimum(left, len(rows) - left) >= smallest)
+        fits = np.flatnonzero(allowed(left))
         self.cuts: npt.NDArray[np.intp] = fits
         self.rows = np.stack([left[fits], len(rows) - left[fits]])
         self.some_true = [count > 0 for count in true]

@@ -1,39 +1,39 @@
 """Qd-tree (Yang et al., SIGMOD 2020): greedy cuts from the workload's own predicates.
 
-At every node the cut is taken that lets the node's queries skip the most rows; a node of fewer than two minimum leaves,
-or whose queries gain nothing from any cut, is a leaf. Cuts are ranges (`col < v`, `col <= v`), on categories too:
-engines skip by minimum and maximum only, and a single category is often smaller than a block (`cutset.py` has the
-further cuts of the `bid` mode). Which queries reach a node is judged by the node's real bounds on the sample, so a cut
-on a date also counts for the columns that follow that date.
+At every node the cut is taken that lets the node's queries skip the most rows, of those that keep blocks of equal size
+possible (`balance.py`). What is still too large when no cut gains anything more is divided evenly, by the best column
+whose values allow it; rows that are equal in all columns stay together. Cuts are ranges (`col < v`, `col <= v`), on
+categories too: engines skip by minimum and maximum only, and a single category is often smaller than a block
+(`cutset.py` has the further cuts of the `bid` mode). Which queries reach a node is judged by the node's real bounds on
+the sample, so a cut on a date also counts for the columns that follow that date.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
-from itertools import count
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from oreo_lakehouse.layouts.balance import Balance
 from oreo_lakehouse.layouts.blocks import Ints
 from oreo_lakehouse.layouts.cutset import CutSet
 from oreo_lakehouse.layouts.layout import register_layout
 from oreo_lakehouse.layouts.nodejudge import NodeColumns, NodeJudge
 from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.layouts.skipping import Mode
-from oreo_lakehouse.layouts.tree import Branch, Tree, TreeLayout
-from oreo_lakehouse.predicates.encoded import NULL
+from oreo_lakehouse.layouts.sort import RowOrder
+from oreo_lakehouse.layouts.tree import MAX_DEPTH, Branch, Tree, TreeLayout
 from oreo_lakehouse.predicates.shape import comparisons, places
-from oreo_lakehouse.predicates.tree import Compare, Op, Predicate
+from oreo_lakehouse.predicates.tree import Predicate
 from oreo_lakehouse.predicates.workload import Group, Workload
 
 _MAX_DEPTH = 50
+_SIZE = 0.6
+"""Of an average block, in k-ths of the rows."""
 _LIGHT = 0.03
 """Share of a node's weight below which a group of queries has no say in its first cuts."""
-_MIN_LEAF = 0.5
-"""The smallest block, as a share of the average one."""
 
 
 class QdTreeLayout(TreeLayout):
@@ -53,7 +53,10 @@ def qdtree_layout(
     mode: Mode = "native",
     weights: npt.NDArray[np.float64] | None = None,
 ) -> QdTreeLayout:
-    """About k blocks, none smaller than half the average.
+    """Blocks of equal size, within 20%; about 1.7 k of them.
+
+    Few of the cuts that queries gain by lie where even blocks need them. With 1.2 k of them, queries of TPC-H's
+    templates read 1.10 times what they read in k uneven blocks (k = 40); with 1.7 k, 1.03 times, and 0.94 for k = 16.
 
     Args:
         sample: rows of the table.
@@ -62,10 +65,12 @@ def qdtree_layout(
         mode: what skips blocks.
         weights: how much each query counts; by default all the same.
     """
-    builder = _Builder(sample, workload, k, mode, np.ones(len(workload)) if weights is None else weights)
-    root = builder.grow()
-    names = sorted(builder.gains, key=lambda name: -builder.gains[name])
-    return QdTreeLayout(tuple(names), root.tree())
+    if k < 2:
+        return QdTreeLayout((), None)
+    counts = np.ones(len(workload)) if weights is None else weights
+    tree = _Builder(sample, workload, CutSet(sample, workload, mode), counts, _SIZE * len(sample) / k)
+    root = tree.grow()
+    return QdTreeLayout(tuple(sorted(tree.gains, key=lambda name: -tree.gains[name])), root.tree())
 
 
 @dataclass(eq=False)
@@ -76,30 +81,31 @@ class _Node:
     counts: Ints
     depth: int = 0
     cut: Predicate | None = None
-    sides: tuple[_Node, _Node] | None = None
+    sides: tuple[_Node, ...] = ()
 
-    def split(self, cut: Predicate, left: npt.NDArray[np.bool_], cutset: CutSet) -> tuple[_Node, _Node]:
+    def split(self, cut: Predicate, left: npt.NDArray[np.bool_], cutset: CutSet | None = None) -> tuple[_Node, ...]:
+        """The two sides; they can be cut for queries if the cut set counts their rows."""
         rows = [self.rows[left], self.rows[~left]]
-        fewer = cutset.count(min(rows, key=len))  # the other side has the rest: half of the counting is saved
-        counts = [fewer, self.counts - fewer] if len(rows[0]) <= len(rows[1]) else [self.counts - fewer, fewer]
-        one, other = (_Node(r, self.groups, c, self.depth + 1) for r, c in zip(rows, counts, strict=True))
-        self.cut, self.sides = cut, (one, other)
+        counts = [self.counts, self.counts]
+        if cutset is not None:
+            fewer = cutset.count(min(rows, key=len))  # the other side has the rest: half of the counting is saved
+            other = self.counts - fewer
+            counts = [fewer, other] if len(rows[0]) <= len(rows[1]) else [other, fewer]
+        made = zip(rows, counts, strict=True)
+        self.cut, self.sides = cut, tuple(_Node(r, self.groups, c, self.depth + 1) for r, c in made)
         return self.sides
 
     def tree(self) -> Tree:
-        if self.cut is None or self.sides is None:
-            return None
-        return Branch(self.cut, self.sides[0].tree(), self.sides[1].tree())
+        return Branch(self.cut, self.sides[0].tree(), self.sides[1].tree()) if self.cut is not None else None
 
 
 class _Builder:
     def __init__(
-        self, sample: Sample, workload: Workload, k: int, mode: Mode, weights: npt.NDArray[np.float64]
+        self, sample: Sample, workload: Workload, cutset: CutSet, weights: npt.NDArray[np.float64], unit: float
     ) -> None:
-        self.sample, self.workload, self.k, self.weights = sample, workload, k, weights
-        self.smallest = max(1, int(_MIN_LEAF * len(sample) / max(1, k)))
+        self.sample, self.workload, self.cutset, self.weights = sample, workload, cutset, weights
+        self.balance = Balance(unit, len(sample) / max(1, sample.total_rows))
         self.gains: dict[str, float] = {}
-        self.cutset = CutSet(sample, workload, mode)
         owners = {
             **self.cutset.number,
             **{c: n + len(self.cutset.number) for n, c in enumerate(self.cutset.comparisons)},
@@ -112,60 +118,50 @@ class _Builder:
         }
 
     def grow(self) -> _Node:
-        """Split the node with the greatest gain, until there are k leaves or no cut gains anything."""
+        """Cut as long as queries gain by it; then cut what is still too large in the order of the best columns."""
         everything = np.arange(len(self.sample))
         root = _Node(everything, list(self.workload.groups), self.cutset.count(everything))
-        leaves, order = [root], count()
-        queue: list[tuple[float, int, _Node, int]] = []
-        fresh = [root]
-        while True:
-            for node in fresh:
-                gain, cut = self._choose(node)
-                if gain > 0:
-                    heappush(queue, (-gain, next(order), node, cut))
-            if not queue or len(leaves) >= self.k:
-                break
-            gain, _, node, cut = heappop(queue)
+        todo, large = [root], list[_Node]()
+        while todo:
+            node = todo.pop()
+            gain, cut = self._choose(node)
+            if gain <= 0:
+                large.append(node)
+                continue
             for name in self.cutset.columns_of(cut):
-                self.gains[name] = self.gains.get(name, 0.0) - gain
-            fresh = list(node.split(self.cutset.predicate(cut), self.cutset.goes_left(cut, node.rows), self.cutset))
-            leaves.remove(node)
-            leaves += fresh
-        self._fill(leaves)
+                self.gains[name] = self.gains.get(name, 0.0) + gain
+            todo += node.split(self.cutset.predicate(cut), self.cutset.goes_left(cut, node.rows), self.cutset)
+        asked = sorted({*self.gains, *self.cutset.by_name}, key=lambda name: (-self.gains.get(name, 0.0), name))
+        others = [name for name in self.sample.rows.kinds if name not in asked] if asked else []
+        while large:
+            large += self._divide(large.pop(), [*asked, *others])
         return root
 
-    def _fill(self, leaves: list[_Node]) -> None:
-        """Halve the largest leaves that no query's cut divides, so that files keep a sensible size."""
-        names = sorted(self.cutset.by_name, key=lambda name: (-self.gains.get(name, 0.0), name))
-        order = count()
-        queue = [(-len(leaf.rows), next(order), leaf) for leaf in leaves]
-        heapify(queue)
-        total = len(queue)
-        while queue and total < self.k:
-            sides = self._halves(heappop(queue)[2], names)
-            for side in sides:
-                heappush(queue, (-len(side.rows), next(order), side))
-            total += bool(sides)
-
-    def _halves(self, node: _Node, names: list[str]) -> tuple[_Node, ...]:
-        for name in names if len(node.rows) >= 2 * self.smallest and node.depth < _MAX_DEPTH else ():
-            column = self.sample.rows.column(name)
-            if column is None:
+    def _divide(self, node: _Node, names: list[str]) -> tuple[_Node, ...]:
+        """Halve a node by one column, or where its values are too few, by all of them one after the other."""
+        if not self.balance.too_large(len(node.rows)) or node.depth >= MAX_DEPTH:
+            return ()
+        for wanted in [*([name] for name in names), names]:
+            order = RowOrder(self.sample, wanted, node.rows)
+            at = self.balance.dividing(order.starts, len(node.rows))
+            if at < 0:
                 continue
-            ranks = column.ranks[node.rows]
-            known = ranks != NULL
-            middle = int(np.median(ranks[known])) if known.any() else 0
-            left = known & (ranks < middle)
-            if self.smallest <= left.sum() <= len(ranks) - self.smallest:
+            start = int(order.starts[at])
+            for name in wanted:
                 self.gains.setdefault(name, 0.0)
-                return node.split(Compare(name, Op.LT, column.kind, column.value(middle)), left, self.cutset)
+            return node.split(order.before(start), order.are_before(start))
         return ()
 
     def _choose(self, node: _Node) -> tuple[float, int]:
         """The cut by which the node's queries skip the most rows, after how many they skip."""
-        if len(node.rows) < 2 * self.smallest or node.depth >= _MAX_DEPTH:
+        if not self.balance.too_large(len(node.rows)) or node.depth >= _MAX_DEPTH:
             return 0.0, -1
-        columns = NodeColumns(self.cutset, node.rows, node.counts, self.smallest)
+        columns = NodeColumns(
+            self.cutset,
+            node.rows,
+            node.counts,
+            lambda left: self.balance.allowed(left, len(node.rows)),
+        )
         if not len(columns.cuts):
             return 0.0, -1
         # Groups of little weight decide only where the others gain nothing more: half of the time is saved.

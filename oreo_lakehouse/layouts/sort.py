@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from oreo_lakehouse.layouts.layout import register_layout
 from oreo_lakehouse.layouts.sample import Sample
@@ -36,21 +37,55 @@ def sort_layout(sample: Sample, columns: Sequence[str], k: int) -> SortLayout:
     >>> layout.assign(pa.table({"a": [4, 1, None, 3]})).tolist(), layout.sql()
     ([1, 0, 1, 0], "CASE WHEN `a` < CAST('4' AS BIGINT) THEN 0 ELSE 1 END")
     """
-    encoded = {name: column for name in columns if (column := sample.rows.column(name)) is not None}
-    names = tuple(encoded)
-    if not names or not len(sample):
-        return SortLayout(names, None)
-    # NULL becomes the highest rank, so that NULLs come last in every column.
-    ranks = np.stack([np.where(c.ranks == NULL, len(c.values), c.ranks) for c in encoded.values()])
-    ordered = ranks[:, np.lexsort(ranks[::-1])]
-    starts = np.flatnonzero(np.append(True, (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)))
+    order = RowOrder(sample, columns)
+    if not order.names or not len(sample):
+        return SortLayout(order.names, None)
     wanted = np.arange(1, k) * len(sample) // max(k, 1)
-    nearest = np.unique(_nearest(starts, wanted))
-    cuts = [_before(list(encoded.items()), ordered[:, at - 1], ordered[:, at]) for at in nearest if at > 0]
-    return SortLayout(names, _balanced(cuts))
+    cuts = np.unique(nearest(order.starts, wanted))
+    return SortLayout(order.names, _balanced([order.before(int(at)) for at in cuts if at > 0]))
 
 
-def _nearest(starts: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+class RowOrder:
+    """Rows of a sample in the order of some columns, NULLs last in each.
+
+    Args:
+        sample: the rows.
+        columns: those that cannot be compared are left out.
+        at: which rows; by default all.
+    """
+
+    def __init__(self, sample: Sample, columns: Sequence[str], at: npt.NDArray[np.intp] | None = None) -> None:
+        self._columns = [(name, column) for name in columns if (column := sample.rows.column(name)) is not None]
+        self.names = tuple(name for name, _ in self._columns)
+        ranks = [c.ranks if at is None else c.ranks[at] for _, c in self._columns]
+        count = len(sample) if at is None else len(at)
+        found = [np.where(r == NULL, len(c.values), r) for r, (_, c) in zip(ranks, self._columns, strict=True)]
+        self._keys = np.stack(found) if found else np.zeros((1, count), np.int64)
+        # One column is sorted several times faster without the rows' positions.
+        self._rows = None if len(self._keys) == 1 else np.lexsort(self._keys[::-1])
+        self._ordered = np.sort(self._keys) if self._rows is None else self._keys[:, self._rows]
+        self.starts = np.flatnonzero(np.append(count > 0, (self._ordered[:, 1:] != self._ordered[:, :-1]).any(axis=0)))
+        """Where in the order a row differs from the one before."""
+
+    @property
+    def most_equal(self) -> int:
+        """How many rows no cut in this order can part."""
+        return int(np.diff(np.append(self.starts, self._keys.shape[1])).max(initial=0))
+
+    def before(self, start: int) -> Predicate:
+        """What is TRUE of the rows before one of the `starts` after the first."""
+        return _before(self._columns, self._ordered[:, start - 1], self._ordered[:, start])
+
+    def are_before(self, start: int) -> npt.NDArray[np.bool_]:
+        """For which rows that is TRUE."""
+        if self._rows is None:
+            return self._keys[0] < self._ordered[0, start]
+        out = np.zeros(len(self._rows), np.bool_)
+        out[self._rows[:start]] = True
+        return out
+
+
+def nearest(starts: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """For each wanted boundary, the nearest place where a new value starts."""
     right = np.minimum(np.searchsorted(starts, wanted), len(starts) - 1)
     left = np.maximum(right - 1, 0)

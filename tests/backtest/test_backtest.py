@@ -94,6 +94,16 @@ def test_a_delay_costs_queries_but_no_moves():
     assert len(late.outcomes["paper"].moves) == len(plain.outcomes["paper"].moves)
 
 
+def test_a_template_of_several_shapes_is_one_template():
+    """`b < 500 or b >= 500, by turns` is one template to whoever knows them: it moves when `a` gives way to it."""
+    halves = [
+        And((Compare("c", Op.GE, Kind.INTEGER, i % 900), Compare("b", Op.LT if i % 3 else Op.GE, Kind.INTEGER, 500)))
+        for i in range(300)
+    ]
+    found = run(ROWS, queries("a", 300, 6) + halves, alpha=10, blocks=12, policies=["offline-optimal"])
+    assert found.outcomes["offline-optimal"].moves == (0, 300)
+
+
 def test_another_kind_of_range_on_the_same_column_is_noticed_at_once():
     everything = [Compare("a", Op.LE, Kind.INTEGER, 990 + i % 9) for i in range(300)]
     found = run(ROWS, everything + queries("a", 100, 6), alpha=10, blocks=12, policies=["oreo"]).outcomes["oreo"]

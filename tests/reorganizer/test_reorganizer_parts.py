@@ -190,8 +190,8 @@ def test_a_layout_for_the_way_ahead_is_admitted_by_the_way_ahead():
     past, future = of_days(0, 1000), Workload.of(of_days(1000, 9000))
     assert room(Workload.of(past), find_drift(Workload.of(past)), sample) == pytest.approx(18_949 / 2.5, rel=0.01)
     space = StateSpace(sample, Workload.of(past), "native")
-    space.add_blocks("initial", sample.blocks(generate("sort", sample, future, 100)))
     layout = generate("qdtree", sample, future, 100)
+    space.add_blocks("initial", sample.blocks(generate("sort", sample, future, layout.blocks)))
     told = space, "ahead", layout, "day", list(range(400)), 399, "initial"
     assert StatePool(24).admit(*told) is None
     found = StatePool(24).admit(*told, ahead=future)
