@@ -7,6 +7,7 @@ not exist yet, read one, list a folder, delete. Nothing is ever overwritten in p
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from collections.abc import Iterator
@@ -77,6 +78,18 @@ def _split(path: str) -> list[str]:
     if any(part in ("", ".", "..") or "\\" in part or "\0" in part for part in parts):
         raise StoreError(f"not a path inside the store: {path!r}")
     return parts
+
+
+def parsed(content: bytes | str | None) -> Any:
+    """What a JSON text of the store says.
+
+    Raises:
+        ValueError: it is none, or nested deeper than anything of ours.
+    """
+    try:
+        return json.loads(content or b"")
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
 
 
 class LocalStore:

@@ -17,6 +17,10 @@ from oreo_lakehouse.history.templates import Template
 
 _BATCH = [("writer", pa.string()), ("number", pa.int64())]
 _COLUMNS = pa.schema([*SCHEMA, ("template", pa.string()), ("literals", pa.string()), *_BATCH])
+_NEEDED = (
+    *("query_id", "scan", "source", "time_us", "status", "table_uuid", "exactness", "template", "literals"),
+    *("writer", "number"),
+)
 _DICTIONARIES: Any = [*REPEATED, "template", "writer"]
 
 
@@ -68,9 +72,14 @@ def _read(content: bytes, place: str, names: list[str]) -> pa.Table:
         table = pq.read_table(io.BytesIO(content), columns=names, read_dictionary=_DICTIONARIES)
         wanted = {field.name: field.type for field in _COLUMNS}
         for field in table.schema:
-            own = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-            if not (own == wanted[field.name] or pa.types.is_list(own)):
+            own, right = field.type, wanted[field.name]
+            own = own.value_type if pa.types.is_dictionary(own) else own
+            if pa.types.is_list(own) and pa.types.is_list(right):  # what a list's values are called may differ
+                own, right = own.value_type, right.value_type
+            if own != right:
                 raise ValueError(f"{field.name} is {own}")
+        if any(table.column(name).null_count for name in _NEEDED if name in names):
+            raise ValueError("a record lacks what each has")
         return table.select(names)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise HistoryError(f"{place} is not a day file: {str(error).splitlines()[0]}") from error

@@ -80,7 +80,7 @@ class QueryRecord:
         try:
             document = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise HistoryError(f"{place} is not JSON: {error}") from error
+            raise HistoryError(f"{place} is not JSON") from error
         return cls.from_document(document, place)
 
     @classmethod
@@ -142,7 +142,7 @@ def _checked(name: str, value: Any, place: str) -> Any:
             return _EXACTNESSES[value]
     elif type(value) is wanted and (wanted is not int or -(1 << 63) <= value < 1 << 63):
         return value
-    raise HistoryError(f"{place}: {name} cannot be {value!r}")
+    raise HistoryError(f"{place}: {name} cannot be a {type(value).__name__} like this")
 
 
 _EXACTNESSES = {exactness.value: exactness for exactness in Exactness}

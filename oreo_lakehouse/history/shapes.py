@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from oreo_lakehouse.errors import HistoryError
@@ -128,7 +128,7 @@ class Shapes:
         try:
             tokens = self._dialect.tokenize(text)
         except SqlglotError as error:
-            raise HistoryError(f"not SQL: {_first_line(error)}") from error
+            raise HistoryError(f"not SQL: {_fault(error)}") from error
         if len(tokens) > MAX_TOKENS:
             raise HistoryError(f"the statement has more than {MAX_TOKENS:,} words")
         depth = 0
@@ -144,7 +144,7 @@ class Shapes:
         try:
             trees = self._dialect.parser().parse(tokens, text)
         except SqlglotError as error:
-            raise HistoryError(f"not SQL: {_first_line(error)}") from error
+            raise HistoryError(f"not SQL: {_fault(error)}") from error
         except RecursionError:
             raise HistoryError("the statement is nested too deeply") from None
         statements = [tree for tree in trees if tree is not None]
@@ -170,6 +170,10 @@ def _with_text(token: Token, text: str) -> Token:
     return Token(token.token_type, text, token.line, token.col, token.start, token.end, token.comments)
 
 
-def _first_line(error: Exception) -> str:
-    text = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return re.sub(r"\x1b\[\d*m", "", text)[:200]
+def _fault(error: SqlglotError) -> str:
+    """What the parser objects to, and where; never what stands there, which may be a literal."""
+    if not isinstance(error, ParseError) or not error.errors:
+        return "a text, a number or a name has no end, or is none"
+    first = error.errors[0]
+    what = re.sub(r"""'.*'|".*"|`.*`""", "…", str(first.get("description") or "it cannot be parsed"), flags=re.DOTALL)
+    return f"{what.splitlines()[0][:100]} (line {first.get('line')}, column {first.get('col')})"

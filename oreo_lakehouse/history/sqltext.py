@@ -10,6 +10,7 @@ it, literal by literal, so a shared tree gives what the statement's own tree wou
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -89,6 +90,8 @@ class SqlText:
     """
 
     def __init__(self, table_names: Iterable[str], schema: Schema, dialect: str = "spark") -> None:
+        if not re.fullmatch(r"\w{0,40}", dialect, re.ASCII):  # sqlglot imports a module of that name
+            raise HistoryError(f"{dialect[:40]!r} is not a dialect of SQL that we know")
         try:
             known = Dialect.get_or_raise(dialect)
         except ValueError as error:

@@ -95,7 +95,7 @@ class Template:
         except (ValueError, RecursionError, StoreError):
             pass
         if not self._warned:
-            _log.warning("%s are not the literals of %s; such queries count as reading everything", literals, self.text)
+            _log.warning("the literals of a query do not fit %s: such queries count as reading everything", self.text)
             self._warned = True
         return TRUE
 

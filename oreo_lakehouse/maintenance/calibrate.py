@@ -132,7 +132,7 @@ def _trial_seconds(dossier: Dossier, blocks: Blocks, column: str, progress: Prog
     dossier.pending.begin(run_id)
     with spark_share(table.spark, progress, f"rewriting {count} files on trial"):
         staged = table.stage(plan, run_id)
-    dossier.pending.add(staged)
+    dossier.pending.add(run_id)
     with spark_share(table.spark, progress, "verifying them"):
         table.verify(staged)
     seconds = time.monotonic() - started

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from oreo_lakehouse.errors import TableError
+from oreo_lakehouse.errors import StoreError, TableError
 from oreo_lakehouse.history.store import HistoryStore
 from oreo_lakehouse.layouts.layout import Layout, layout_from_json
 from oreo_lakehouse.maintenance.facts import FactStore
@@ -18,7 +18,7 @@ from oreo_lakehouse.maintenance.pending import Pending
 from oreo_lakehouse.maintenance.shards import ShardBook, shard_folder, shards_of
 from oreo_lakehouse.maintenance.shardtable import ShardTable
 from oreo_lakehouse.maintenance.state import StateStore
-from oreo_lakehouse.store import Store, default_root, open_store
+from oreo_lakehouse.store import Store, default_root, open_store, parsed
 from oreo_lakehouse.tables.commits import FOLD, ROLLBACK
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ class Dossier:
 
     def layout(self, layout_id: str) -> Layout | None:
         """A layout that was kept, or None."""
-        content = self.store.read(f"{self._layouts}/{layout_id}.json")
-        return None if content is None else layout_from_json(json.loads(content))
+        return kept_layout(self.store, self.table.identity.uuid, layout_id)
 
     def tidy(self, run_id: str, present: Blocks, states: Collection[str], days: float) -> list[str]:
         """After a layout: keep what can be undone, forget what cannot; a sentence where the table would not have it.
@@ -113,6 +112,16 @@ class Dossier:
         except TableError as error:
             return [f"what the layout replaced may be cleaned up before {days:g} days are over: {error}"]
         return []
+
+
+def kept_layout(store: Store, table_uuid: str, layout_id: str) -> Layout | None:
+    """A layout that was kept, or None; the kept text decides nothing, so one that cannot be read is as good as none."""
+    try:
+        content = store.read(f"{table_uuid}/layouts/{layout_id}.json")
+        found = None if content is None else layout_from_json(parsed(content))
+    except (StoreError, ValueError, TypeError, AttributeError):
+        return None
+    return found if found is not None and found.id == layout_id else None
 
 
 def open_dossier(spark: SparkSession, table_name: str, config: Config) -> Dossier:

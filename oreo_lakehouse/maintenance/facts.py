@@ -11,15 +11,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from oreo_lakehouse.errors import StoreError
 from oreo_lakehouse.layouts.blocks import Blocks, ColumnStats, Distinct, Ints
 from oreo_lakehouse.predicates.columns import columns_of
 from oreo_lakehouse.predicates.jsonform import value_from_json, value_to_json
 from oreo_lakehouse.predicates.tree import And, CompareColumns, Not, Or, Predicate
 from oreo_lakehouse.predicates.values import Array, Kind, python_value
+from oreo_lakehouse.store import parsed
 from oreo_lakehouse.tables.filefacts import FileFacts, enriched, joined
 
 if TYPE_CHECKING:
@@ -139,28 +141,42 @@ def decode(content: bytes) -> FileFacts:
     """
     header, _, rest = content.partition(b"\n")
     _check_version(header)
-    if hashlib.sha256(rest).hexdigest() != json.loads(header).get("sha256"):
+    if hashlib.sha256(rest).hexdigest() != parsed(header).get("sha256"):
         raise ValueError("its content does not match its checksum")
     names, _, body = rest.partition(b"\n")
-    document = json.loads(body)
-    return FileFacts(
-        names=tuple(json.loads(names)),
-        rows=_ints(document["rows"]),
-        bids=_ints(document["bids"]),
-        columns={key: _column_from_json(column) for key, column in document["columns"].items()},
-        comparisons={(left, right): _ints(bits) for left, right, bits in document["comparisons"]},
-    )
+    try:
+        document = parsed(body)
+        found = FileFacts(
+            names=tuple(_texts(names)),
+            rows=_ints(document["rows"]),
+            bids=_ints(document["bids"]),
+            columns={key: _column_from_json(column) for key, column in document["columns"].items()},
+            comparisons={(left, right): _ints(bits) for left, right, bits in document["comparisons"]},
+        )
+    except (KeyError, TypeError, AttributeError, OverflowError, IndexError, StoreError) as error:
+        raise ValueError("it does not hold what file facts should") from error
+    parts = [found.rows, found.bids, *found.comparisons.values(), *(stats.nulls for stats in found.columns.values())]
+    if any(part.shape != (len(found.names),) for part in parts):
+        raise ValueError("it does not tell the same of every file")
+    return found
 
 
 def _names(content: bytes) -> list[str]:
     header, _, rest = content.partition(b"\n")
     _check_version(header)
-    return json.loads(rest.partition(b"\n")[0])
+    return _texts(rest.partition(b"\n")[0])
+
+
+def _texts(content: bytes) -> list[str]:
+    found = parsed(content)
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in cast("list[object]", found)):
+        raise ValueError("its names are no list of names")
+    return cast("list[str]", found)
 
 
 def _check_version(header: bytes) -> None:
     try:
-        version = json.loads(header)["version"]
+        version = parsed(header)["version"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError("it is not a document of file facts") from error
     if version != FORMAT_VERSION:

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from oreo_lakehouse.layouts.blocks import Blocks, ColumnStats
 from oreo_lakehouse.predicates.values import Kind
+from oreo_lakehouse.store import parsed
 
 if TYPE_CHECKING:
     from oreo_lakehouse.store import Store
@@ -79,7 +80,7 @@ def _written(blocks: Blocks) -> bytes:
 def _read(content: bytes) -> Blocks | None:
     try:
         table = pq.read_table(io.BytesIO(content))
-        shape = json.loads((table.schema.metadata or {})[b"oreo"])
+        shape = parsed((table.schema.metadata or {})[b"oreo"])
         if shape["version"] != FORMAT_VERSION:
             return None
         stats = {str(name): _column(Kind(kind), table, number) for number, (name, kind) in enumerate(shape["columns"])}

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from oreo_lakehouse.errors import ConflictError
+from oreo_lakehouse.store import parsed
 
 if TYPE_CHECKING:
     from oreo_lakehouse.layouts.blocks import Blocks, Ints
@@ -185,7 +186,7 @@ def _read(content: bytes) -> _Draw | None:
     try:
         table = pq.read_table(io.BytesIO(content))
         meta = table.schema.metadata or {}
-        how = _How(**json.loads(meta[b"oreo"]))
+        how = _How(**parsed(meta[b"oreo"]))
         marks = np.frombuffer(bytes.fromhex(meta[b"marks"].decode()), np.uint64)
     except (pa.ArrowException, KeyError, ValueError, TypeError, OSError):
         return None

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from oreo_lakehouse.errors import StoreError
-from oreo_lakehouse.store import Store
+from oreo_lakehouse.store import Store, parsed
 
 _STAMP = "%Y%m%dT%H%M%S%f"
 _PACK = ".pack"
@@ -128,7 +128,7 @@ class Ledger:
 
 def _unpacked(text: str) -> tuple[str, str] | None:
     try:
-        line = json.loads(text)
+        line = parsed(text)
         return str(line["file"]), str(line["text"])
     except (ValueError, KeyError, TypeError):
         return None
@@ -136,7 +136,7 @@ def _unpacked(text: str) -> tuple[str, str] | None:
 
 def _parse(text: str) -> LedgerLine | None:
     try:
-        line = json.loads(text)
+        line = parsed(text)
         return LedgerLine(
             kind=str(line["kind"]),
             time=datetime.fromisoformat(line["time"]),

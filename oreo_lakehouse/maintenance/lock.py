@@ -18,10 +18,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from oreo_lakehouse.errors import ConflictError, StoreError
-from oreo_lakehouse.store import Store
+from oreo_lakehouse.store import Store, parsed
 
 LEASE_SECONDS = 300.0
 RENEWAL_SECONDS = 60.0
+LONGEST_SECONDS = 86_400.0
+"""A lease that ends later was written by a clock that was wrong, and would keep everybody out for as long."""
 
 
 @contextmanager
@@ -105,8 +107,12 @@ class _Lock:
             if content is None:
                 continue
             try:
-                found.append((int(entry.name.removesuffix(".json")), dict(json.loads(content))))
-            except (ValueError, TypeError):  # not a ticket of ours: nobody can be holding it
+                ticket = dict(parsed(content))
+                ends = float(ticket["expires"])
+                if not 0 <= ends < time.time() + LONGEST_SECONDS:
+                    raise ValueError("its lease never ends")
+                found.append((int(entry.name.removesuffix(".json")), ticket))
+            except (ValueError, TypeError, KeyError, OverflowError):  # not a ticket of ours: nobody can be holding it
                 self._store.delete(f"{self._folder}/{entry.name}")
         return found
 
@@ -116,7 +122,7 @@ class _Lock:
 
 
 def _is_over(holder: dict[str, Any]) -> bool:
-    if float(holder.get("expires", 0)) < time.time():
+    if float(holder["expires"]) < time.time():
         return True
     if holder.get("host") != socket.gethostname():
         return False
@@ -124,6 +130,6 @@ def _is_over(holder: dict[str, Any]) -> bool:
         os.kill(int(holder.get("pid", 0)), 0)
     except ProcessLookupError:
         return True
-    except (PermissionError, ValueError, OverflowError):
+    except (PermissionError, ValueError, TypeError, OverflowError):
         return False
     return False

@@ -128,7 +128,7 @@ def _delta(table: str) -> TableReader | None:
     named = _DELTA_PATH.fullmatch(table)
     path = named[1] if named else table if looks_like_path(table) else None
     folder = _local(path) if path else None
-    if folder is None or not (folder / "_delta_log").is_dir():
+    if folder is None or not os.path.isdir(folder / "_delta_log"):  # no error for what cannot even be a path
         return None
     from oreo_lakehouse.tables.delta.offline import open_offline as open_delta
 
@@ -142,7 +142,7 @@ def _iceberg(table: str, config: Config) -> TableReader | None:
     if len(parts) < 3 or parts[0] != catalog or any(k == key or k.startswith(f"{key}.") for k in config.spark.conf):
         return None
     database = _local(spark_settings(config)[f"{key}.uri"].removeprefix("jdbc:sqlite:"))
-    if database is None or not database.is_file():
+    if database is None or not os.path.isfile(database):
         return None
     from oreo_lakehouse.tables.iceberg.offline import open_offline as open_iceberg
 

@@ -38,10 +38,10 @@ class Recent:
 def recent_queries(history: HistoryStore, total_rows: int, days: int = DAYS, most: int = MOST) -> Recent | None:
     """The last days of the history of a table of so many rows, up to its newest query; None if it is empty."""
     names = [entry.name for entry in history.store.entries(f"{history.folder}/days")]
+    known = [day for name in names if (day := _day(name)) is not None]
     since = ""
-    if names:  # a day file's name begins with its day; those that are too old for sure need not be opened
-        newest = datetime.fromisoformat(max(names)[:10])
-        since = (newest - timedelta(days=days + 1)).strftime("%Y-%m-%d")
+    if known:  # a day file's name begins with its day; those that are too old for sure need not be opened
+        since = (max(known) - timedelta(days=days + 1)).strftime("%Y-%m-%d")
     records, _ = history.read_since({"writers": {}, "days": [name for name in names if name[:10] < since]})
     if not len(records):
         return None
@@ -59,6 +59,13 @@ def recent_queries(history: HistoryStore, total_rows: int, days: int = DAYS, mos
         columns=tuple(column for column, _ in asked.most_common(_TOP)),
         pruning=pruning_effect(records[start:], total_rows),
     )
+
+
+def _day(name: str) -> datetime | None:
+    try:
+        return max(datetime.fromisoformat(name[:10]), datetime(1970, 1, 1))
+    except ValueError:
+        return None
 
 
 def _time(time_us: int) -> datetime:

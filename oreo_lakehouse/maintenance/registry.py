@@ -11,6 +11,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from oreo_lakehouse.store import parsed
+
 if TYPE_CHECKING:
     from oreo_lakehouse.store import Store
     from oreo_lakehouse.tables.contract import TableIdentity
@@ -52,7 +54,7 @@ def _in(store: Store, folder: str) -> list[KnownTable]:
     out: list[KnownTable] = []
     for entry in sorted(store.entries(folder), key=lambda entry: entry.modified_ms):
         try:
-            document = json.loads(store.read(f"{folder}/{entry.name}") or b"")
+            document = parsed(store.read(f"{folder}/{entry.name}"))
             out.append(KnownTable(str(document["name"]), str(document["uuid"]), str(document["format"])))
         except (ValueError, KeyError, TypeError):
             continue

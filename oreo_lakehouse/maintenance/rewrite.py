@@ -60,7 +60,7 @@ def rewrite(
         dossier.pending.begin(run_id)
         with spark_share(spark, progress, "rewriting into new files"):
             staged = table.stage(plan, run_id)
-        dossier.pending.add(staged)
+        dossier.pending.add(run_id)
         try:
             with spark_share(spark, progress, "verifying the new files"):
                 found = table.verify(staged, columns if queries else None, pairs)

@@ -21,6 +21,7 @@ import numpy as np
 from oreo_lakehouse.config import LayoutSettings, parse_size
 from oreo_lakehouse.layouts.blocks import Blocks, ColumnStats, Ints
 from oreo_lakehouse.layouts.columnview import all_null
+from oreo_lakehouse.store import parsed
 
 if TYPE_CHECKING:
     from oreo_lakehouse.store import Store
@@ -57,7 +58,7 @@ class ShardBook:
         found: list[str] = []
         for entry in self._store.entries(self._folder):
             try:
-                found.append(str(json.loads(self._store.read(f"{self._folder}/{entry.name}") or b"")["first"]))
+                found.append(str(parsed(self._store.read(f"{self._folder}/{entry.name}"))["first"]))
             except (ValueError, KeyError, TypeError):  # its neighbour on the left takes over
                 continue
         return found

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, cast
 
 from oreo_lakehouse.errors import ConflictError, StoreError
 from oreo_lakehouse.maintenance.weighing import ROWS
-from oreo_lakehouse.store import Store
+from oreo_lakehouse.store import Store, parsed
 
 FORMAT_VERSION = 1
 KEPT = 3
@@ -89,7 +90,7 @@ def _encode(state: State) -> bytes:
 
 def _decode(content: bytes) -> State:
     try:
-        outer = json.loads(content)
+        outer = parsed(content)
         version, seal, body = outer["version"], outer["sha256"], outer["body"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError("not a state document") from error
@@ -99,4 +100,27 @@ def _decode(content: bytes) -> State:
         )
     if hashlib.sha256(str(body).encode()).hexdigest() != seal:
         raise ValueError("its content does not match its checksum")
-    return State(**json.loads(body))
+    return _checked(parsed(body))
+
+
+def _checked(document: object) -> State:
+    """Fields of the right types: whoever can write to the store can seal a document, too."""
+    if not isinstance(document, dict):
+        raise ValueError("it is not a JSON object")
+    given, plain = cast("dict[str, Any]", document), State()
+    known = {one.name: type(getattr(plain, one.name)) for one in fields(State)}
+    known |= {"optimizer": dict, "shadow": str}
+    for name, value in given.items():
+        wanted = known.get(name)
+        if wanted is None:
+            raise ValueError(f"it has a field {name[:40]!r}")
+        if value is None and name in ("optimizer", "shadow"):
+            continue
+        numeric = wanted is float and type(value) is int
+        if type(value) is not wanted and not numeric:
+            raise ValueError(f"its {name} is of a wrong type")
+    if not all(type(kind) is str for kind in given.get("kinds", {}).values()):
+        raise ValueError("its kinds are of a wrong type")
+    if not math.isfinite(given.get("tail_regret", 0.0)) or min(given.get("number", 0), given.get("queries", 0)) < 0:
+        raise ValueError("its numbers are out of range")
+    return State(**given)

@@ -106,7 +106,7 @@ def value_from_json(kind: Kind, value: object) -> Value:
                 pass
     except (ValueError, InvalidOperation, binascii.Error, OverflowError):
         pass
-    raise StoreError(f"malformed predicate: {value!r} is not a {kind.value}")
+    raise StoreError(f"malformed predicate: a literal is not a {kind.value}")
 
 
 def _read(document: object, depth: int) -> Predicate:
@@ -161,5 +161,7 @@ _LEAVES: dict[str, Callable[..., Predicate]] = {
 
 
 def _short(document: object) -> str:
-    text = repr(document)
-    return text if len(text) <= 80 else text[:77] + "..."
+    """What it looks like, without literals: messages end in logs."""
+    if not isinstance(document, dict):
+        return f"a {type(document).__name__}"
+    return f"an object with {', '.join(repr(key)[:20] for key in list(cast('dict[str, Any]', document))[:3])}"

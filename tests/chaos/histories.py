@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +27,7 @@ from strangers import KINDS
 from world import World
 
 import oreo_lakehouse as oreo
+from oreo_lakehouse.jvm import jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,6 +50,7 @@ WEIGHTS = {
     "go_back": 2,
     "ask": 4,
     "capture": 1,
+    "restart": 1,
 }
 _schemas = itertools.count(1)
 
@@ -59,9 +61,15 @@ class Tally:
 
     histories: int = 0
     steps: Counter[str] = field(default_factory=Counter[str])
-    moves: int = 0
+    decisions: Counter[str] = field(default_factory=Counter[str])
     questions: int = 0
     rows_checked: int = 0
+    cpu: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """Seconds of this process and its JVM, by step; `check` and `end` are comparisons after steps and at the end."""
+
+    @property
+    def moves(self) -> int:
+        return self.decisions.total() - self.decisions["stay"]
 
 
 class HistoryFailedError(AssertionError):
@@ -69,23 +77,24 @@ class HistoryFailedError(AssertionError):
 
 
 def drawn(seed: int, length: int) -> list[Step]:
-    """The steps of a seed."""
+    """The steps of a seed. The first is a run of ours: before a layout, there is nothing to undo or to disturb."""
     draw = random.Random(seed)
-    names = draw.choices(list(WEIGHTS), list(WEIGHTS.values()), k=length)
+    names = ["maintain", *draw.choices(list(WEIGHTS), list(WEIGHTS.values()), k=length - 1)]
     return [(name, draw.randrange(1000)) for name in names]
 
 
 @contextmanager
-def world_of(spark: SparkSession, kind: str) -> Generator[World]:
-    """A table of a kind, gone afterwards."""
+def world_of(spark: SparkSession, kind: str, scheme: str = "") -> Generator[World]:
+    """A table of a kind, gone afterwards; with a scheme, it and its store are on that storage."""
     number, delta = next(_schemas), KINDS[kind].format == "delta"
     schema, what = (f"history{number}", "database") if delta else (f"iceberg.history{number}", "namespace")
     folder = Path(tempfile.mkdtemp(prefix="oreo-history-"))
     spark.sql(f"create {what} {schema}")
     try:
-        yield World(spark, kind, f"{schema}.t", folder)
+        yield World(spark, kind, f"{schema}.t", folder, scheme)
     finally:
         oreo.detach(spark)
+        spark = spark.newSession()  # this one may remember the table as it was before a restart
         spark.sql(f"drop table if exists {schema}.t{'' if delta else ' purge'}")
         spark.sql(f"drop {what} {schema}")
         shutil.rmtree(folder, ignore_errors=True)
@@ -93,16 +102,34 @@ def world_of(spark: SparkSession, kind: str) -> Generator[World]:
 
 def play(spark: SparkSession, kind: str, steps: Sequence[Step], tally: Tally) -> None:
     """Every step in table and model, with a check after each; raises what the first difference or error is."""
+    begun = cpu_seconds(spark)
+
+    def spent(what: str) -> None:
+        nonlocal begun
+        begun, before = cpu_seconds(spark), begun
+        tally.cpu[what] += begun - before
+
     with world_of(spark, kind) as world:
+        spent("create")
         for name, number in steps:
             getattr(world, name)(number)
+            spent(name)
             world.check()
+            spent("check")
             tally.steps[name] += 1
         world.check_every_version()
+        world.check_ledger()
+        spent("end")
         tally.histories += 1
-        tally.moves += world.moves
+        tally.decisions.update(world.decisions)
         tally.questions += world.asked
         tally.rows_checked += world.checked
+
+
+def cpu_seconds(spark: SparkSession) -> float:
+    """What this process and its JVM have spent so far."""
+    info = jvm(spark).java.lang.ProcessHandle.current().info()
+    return time.process_time() + float(info.totalCpuDuration().get().toMillis()) / 1000
 
 
 def explored(spark: SparkSession, kind: str, seed: int, length: int, tally: Tally, shrink_seconds: float = 300) -> None:

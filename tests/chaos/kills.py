@@ -20,7 +20,7 @@ from typing import Any
 
 from world import World
 
-from oreo_lakehouse.store import HadoopStore
+from oreo_lakehouse.store import HadoopStore, LocalStore
 from oreo_lakehouse.tables.delta import DeltaTable
 from oreo_lakehouse.tables.iceberg import IcebergTable
 
@@ -52,9 +52,13 @@ class _Steps:
         self._point, self._left = point, times
 
     def watch(self) -> None:
-        for owner in (HadoopStore, DeltaTable, IcebergTable):
-            for name in STORE if owner is HadoopStore else {name for names in TABLE.values() for name in names}:
-                setattr(owner, name, self._wrapped(getattr(owner, name), name))
+        for owner in (LocalStore, HadoopStore, DeltaTable, IcebergTable):
+            for name in (
+                STORE if owner in (LocalStore, HadoopStore) else {one for names in TABLE.values() for one in names}
+            ):
+                if hasattr(owner, name):
+                    setattr(owner, name, self._wrapped(getattr(owner, name), name))
+        os.link = self._wrapped(os.link, "_publish")  # which is how a file on this machine's disk gets its name
 
     def _wrapped(self, real: Callable[..., Any], name: str) -> Callable[..., Any]:
         @wraps(real)
@@ -112,6 +116,7 @@ def kill_and_go_on(world: World, draw: random.Random, killed: Killed) -> None:
         world.read_anew()
         world.maintain(draw.randrange(1000))
         world.check()
+        world.check_ledger()
         assert world.unsettled() == []
     except Exception as error:
         raise AssertionError(f"{action} {number}, killed {point}, time {times}: {error}") from error

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import deltalake.exceptions
 import pyarrow as pa
 from model import COLUMNS, SELECT, made
 from pyiceberg.catalog.sql import SqlCatalog
@@ -51,6 +52,8 @@ class Race:
         self.world, self.raced = world, raced or Raced()
         self._warehouse, self._stop, self._lock = warehouse, threading.Event(), threading.Lock()
         self._resting, self._failures = threading.Event(), list[str]()
+        self._foreign = False
+        """Whether delta-rs cannot write such a table."""
         self._numbers, self._acknowledged = itertools.count(world.model.next_id), list[int]()
 
     def run(self, seconds: float, maintainers: int) -> Raced:
@@ -87,12 +90,14 @@ class Race:
         self.world.model.next_id = next(self._numbers)
         self.world.maintain(1)
         self.world.check()
+        self.world.check_ledger()
         assert self.world.unsettled() == []
         return self.raced
 
     def _shut_out(self) -> set[str]:
         other = "appends by delta-rs" if self.world.kind.format == "delta" else "appends by pyiceberg"
-        return {"layouts", "appends by Spark", other} - set(self.raced.done)
+        waited_for = {"layouts", "appends by Spark"} | (set() if self._foreign else {other})
+        return waited_for - set(self.raced.done)
 
     def _guarded(self, job: Callable[[Any, int], None], number: int) -> None:
         session = self.world.spark.newSession()
@@ -128,7 +133,13 @@ class Race:
         if self.world.kind.format == "delta":
             folder = self.world.dossier().table.identity.location.removeprefix("file:")
             with_bid = pa.table({**row, BID: pa.array([None], pa.int32())})
-            deltalake.write_deltalake(folder, with_bid, mode="append")
+            try:
+                deltalake.write_deltalake(folder, with_bid, mode="append")
+            except deltalake.exceptions.CommitFailedError as error:
+                if "Unsupported table features" not in str(error):
+                    raise
+                self._foreign = True
+                return
             self._appended(number, "appends by delta-rs")
             return
         catalog = SqlCatalog("iceberg", uri=f"sqlite:///{self._warehouse}/_iceberg.db", warehouse=str(self._warehouse))

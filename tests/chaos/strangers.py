@@ -48,13 +48,13 @@ KINDS = {
 class Strangers:
     """Everybody but us, at one table."""
 
-    def __init__(self, session: SparkSession, kind: Kind, name: str) -> None:
+    def __init__(self, session: SparkSession, kind: Kind, name: str, location: str = "") -> None:
         self.session, self.kind, self.name = session, kind, name
         self.model = Model()
         self.versions: dict[int, tuple[tuple[str, ...], list[str]]] = {}
         """What each version that is still there must hold."""
         columns = ", ".join(f"{column} {type_}" for column, type_ in COLUMNS.items())
-        self.sql(f"create table {name} ({columns}) using {self.kind.format} {self.kind.clause}")
+        self.sql(f"create table {name} ({columns}) using {self.kind.format} {location} {self.kind.clause}")
 
     def sql(self, text: str) -> Any:
         return self.session.sql(text)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -145,7 +146,7 @@ def test_the_lock_of_a_dead_process_is_taken_over(store: LocalStore, tmp_path: P
 
 
 def test_a_foreign_lock_holds_until_its_lease_is_over(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    ticket = {"token": "x", "host": "elsewhere", "pid": 1, "expires": 1e12}
+    ticket = {"token": "x", "host": "elsewhere", "pid": 1, "expires": time.time() + 1000}
     store.create("t/lock/0000000001.json", json.dumps(ticket).encode())
     with pytest.raises(ConflictError, match="process 1 on elsewhere"), locked(store, "t", "db.t"):
         pass

@@ -21,7 +21,7 @@ from oreo_lakehouse.errors import NotATableError, TableError, UnsupportedTableEr
 from oreo_lakehouse.jvm import error_class, error_reason, java_session, jvm, none
 from oreo_lakehouse.tables.contract import ForeignRewrite
 from oreo_lakehouse.tables.delta.actions import actions, past
-from oreo_lakehouse.tables.delta.commitnotes import LAYOUT, RUN
+from oreo_lakehouse.tables.delta.commitnotes import LAYOUT, RUN, note_of
 
 CATALOG_MANAGED = "its commits are managed by a catalog, through which a layout cannot be committed yet"
 _NOTE = "spark.databricks.delta.commitInfo.userMetadata"
@@ -169,7 +169,8 @@ class Log:
     def _read_notes(self, since: int) -> list[Note]:
         text = str(past(self.spark).notes(self.java, self.catalog_table, since, LAYOUT))
         lines = [line.split(" ", 2) for line in text.split("\n") if line]
-        found = [(int(version), _moment(millis), json.loads(note)) for version, millis, note in lines]
+        read = [(int(version), _moment(millis), note_of(note)) for version, millis, note in lines]
+        found = [(version, time, note) for version, time, note in read if note is not None]
         return sorted(found, key=lambda note: -note[0])
 
     def foreign_rewrites(self, since: int) -> list[ForeignRewrite]:

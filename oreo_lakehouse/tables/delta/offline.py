@@ -16,7 +16,7 @@ from oreo_lakehouse.history.sparktypes import kind_of_type
 from oreo_lakehouse.predicates.values import Kind
 from oreo_lakehouse.tables.commits import LayoutCommit
 from oreo_lakehouse.tables.contract import TableIdentity
-from oreo_lakehouse.tables.delta.commitnotes import LAYOUT, layout_commit
+from oreo_lakehouse.tables.delta.commitnotes import LAYOUT, layout_commit, note_of
 from oreo_lakehouse.tables.delta.fileblocks import FileColumn, blocks_of
 from oreo_lakehouse.tables.delta.listing import rust_listing
 
@@ -94,8 +94,9 @@ def _commits(history: list[dict[str, Any]]) -> list[LayoutCommit]:
     """Our commits, newest first."""
     found: list[LayoutCommit] = []
     for entry in history:
-        note = entry.get("userMetadata")
-        if isinstance(note, str) and LAYOUT in note:
+        text = entry.get("userMetadata")
+        note = note_of(text) if isinstance(text, str) and LAYOUT in text else None
+        if note is not None:
             time = datetime.fromtimestamp(int(entry["timestamp"]) / 1000, UTC)
-            found.append(layout_commit(int(entry["version"]), time, json.loads(note)))
+            found.append(layout_commit(int(entry["version"]), time, note))
     return sorted(found, key=lambda commit: -commit.version)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -96,8 +98,14 @@ def commits_among(snapshots: list[Snapshot]) -> list[LayoutCommit]:
             shard=snapshot.summary.get("oreo.shard", ""),
         )
         for snapshot in reversed(snapshots)
-        if snapshot.main and {"oreo.layout-id", "oreo.run-id"} <= snapshot.summary.keys()
+        if snapshot.main and _is_ours(snapshot.summary)
     ]
+
+
+def _is_ours(summary: Mapping[str, str]) -> bool:
+    """Whether a summary is in our words: any writer may put there what he likes."""
+    base = summary.get("oreo.base-version", "-1")
+    return {"oreo.layout-id", "oreo.run-id"} <= summary.keys() and bool(re.fullmatch(r"-?\d{1,19}", base))
 
 
 def foreign_rewrites(engine: Engine, name: str, table: Any, since: int) -> list[ForeignRewrite]:

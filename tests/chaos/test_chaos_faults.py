@@ -1,0 +1,24 @@
+"""The suite's share of the faults; `examples/chaos.py` goes on for hours."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from faults import Faulted, Faults
+from histories import world_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_after_a_fault_nothing_is_lost_and_the_next_run_goes_on(spark: SparkSession, storage: Any, kind: str) -> None:
+    draw, faulted = random.Random(3), Faulted()
+    with world_of(spark, kind, "faulty://") as world:
+        faults = Faults(world, storage, faulted)
+        for _ in range(3):
+            faults.fault_and_go_on(draw)
+        world.check_every_version()
+    assert faulted.faults == 3
