@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from faultystorage import ROOM, faulty_storage
-from quickspark import QUICK
+from quickspark import QUICK, without_processes
 
 from oreo_lakehouse.config import load_config
 from oreo_lakehouse.session import spark_session
@@ -46,6 +46,7 @@ def spark(warehouse: Path) -> Iterator[SparkSession]:
         "spark.conf": QUICK,
     }
     session = spark_session(load_config(flags=flags, environ={}))
+    without_processes(session)
     yield session
     session.stop()
 
