@@ -65,7 +65,8 @@ def test_from_history_to_a_committed_layout_and_back(spark: Any, shop: Any) -> N
     assert set(first) == KEYS
     assert (first["decision"], first["queries_seen"], first["format"]) == ("move", 60, shop.format)
     assert first["version_after"] != first["version_before"]
-    assert (first["rows"], first["files_before"], first["files_after"]) == (8_000, 8, 8)
+    assert (first["rows"], first["files_before"]) == (8_000, 8)
+    assert 8 < first["files_after"] <= 16  # a qd-tree: about 1.7 times as many, but even blocks
     assert first["bytes_rewritten"] > 0
     assert rows_of(spark, shop) == before
     assert files_read(spark, shop) <= 2

@@ -138,7 +138,7 @@ def test_what_is_appended_to_one_shard_is_folded_there(spark: Any, regions: Any)
     assert before["EU"] < files(spark, shop, "EU")  # what was laid out stays, what was appended joins it
     assert before["US"] < files(spark, shop, "US")  # nobody asked for it: what was appended lies as it was written
     # A new partition beyond the last one begins a shard of its own.
-    spark.range(0, 1_500, 1, 2).selectExpr("id", "'ZA' AS region", *COLUMNS[2:]).writeTo(shop.name).append()
+    spark.range(0, 6_000, 1, 4).selectExpr("id", "'ZA' AS region", *COLUMNS[2:]).writeTo(shop.name).append()
     ask(shop, 2, 60, "region = 'ZA' AND k BETWEEN {low} AND {high}")
     grown = shop.maintained()
     assert [(one["shard"], one["decision"]) for one in grown["shards"]] == [("region=ZA", "move")]
