@@ -137,8 +137,9 @@ def test_what_is_appended_to_one_shard_is_folded_there(spark: Any, regions: Any)
     assert {one["shard"]: one["decision"] for one in folded["shards"]}["region=EU"] == "fold"
     assert before["EU"] < files(spark, shop, "EU")  # what was laid out stays, what was appended joins it
     assert before["US"] < files(spark, shop, "US")  # nobody asked for it: what was appended lies as it was written
-    # A new partition beyond the last one begins a shard of its own.
-    spark.range(0, 6_000, 1, 4).selectExpr("id", "'ZA' AS region", *COLUMNS[2:]).writeTo(shop.name).append()
+    # A new partition beyond the last one begins a shard of its own, if the last one is large enough without it.
+    shop.config.write_text(shop.config.read_text().replace("blocks = 12", "blocks = 16"))
+    spark.range(0, 1_500, 1, 2).selectExpr("id", "'ZA' AS region", *COLUMNS[2:]).writeTo(shop.name).append()
     ask(shop, 2, 60, "region = 'ZA' AND k BETWEEN {low} AND {high}")
     grown = shop.maintained()
     assert [(one["shard"], one["decision"]) for one in grown["shards"]] == [("region=ZA", "move")]
