@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from lake import BID, Modulo, lay_out, staged_layout
+from lake import BID, Modulo, lay_out, run_id, staged_layout, version_of
 
 from oreo_lakehouse.tables.delta import footers
 
@@ -57,6 +58,24 @@ def test_footers_tell_what_delta_collects(delta: Lake, properties: str, monkeypa
             assert told[key][part] == values, part
     lay_out(table, Modulo(3))
     assert delta.certificate(name, "m is not null").rows == 60
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("least", [0, footers.ROWS])
+def test_an_empty_first_block_leaves_no_file_behind(delta: Lake, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(footers, "ROWS", least)
+    name, table = delta.create("id long, s string", "id, cast(id as string)", rows=40, files=1)
+    lay_out(table, Modulo(4))
+    laid_out = set(table.blocks().names)
+    delta.sql(f"insert into {name} (id, s) select id, 'late' from range(1001, 1081, 4, 1)")
+    want = delta.certificate(name)
+    staged = table.stage(table.plan(Modulo(4), BID, set(table.blocks().names) - laid_out), run_id())
+    assert table.verify(staged).certificate == staged.certificate
+    version_of(table.commit(staged, {}))
+    assert delta.certificate(name) == want
+    ours = {file.name for file in Path(table.identity.location.removeprefix("file:")).rglob("oreo-*.parquet")}
+    assert ours == {path.rpartition("/")[2] for path in (*laid_out, *staged.paths)}
+    assert len(staged.paths) == 1
 
 
 def _nested(table: Any) -> set[str]:

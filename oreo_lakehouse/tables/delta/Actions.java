@@ -143,6 +143,11 @@ public class Actions {
     return found;
   }
 
+  public void delete(DeltaLog log, List paths) throws java.io.IOException {
+    FileSystem storage = log.dataPath().getFileSystem(log.newDeltaHadoopConf());
+    for (Iterator i = paths.iterator(); i.hasNext();) storage.delete((Path) i.next(), false);
+  }
+
   /** Delete those files that the log does not know: neither live, nor removed but still needed by older versions. */
   public int deleteUnknown(DeltaLog log, Snapshot snapshot, List paths) throws java.io.IOException {
     Set known = new HashSet();

@@ -54,8 +54,8 @@ def collect_only_untold(session: SparkSession, transaction: Any, snapshot: Any) 
     transaction.updateMetadata(action.fromJson(json.dumps(metadata)), False)
 
 
-def complete(log: Log, snapshot: Any, files: Any, added: list[dict[str, Any]]) -> None:
-    """Complete the statistics of new files (`files` in Java, `added` the same as JSON values) from their footers."""
+def completed(log: Log, snapshot: Any, files: Any, added: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """New files that have rows, with all their statistics; `files` in Java, `added` the same as JSON values."""
     with log.session() as session:  # a new one: Delta sends it along to tasks, where one that observed rows cannot go
         text = str(actions(log.spark).footers(java_session(session), log.java, snapshot, files))
     lines = text.removesuffix("\n").split("\n")
@@ -63,13 +63,18 @@ def complete(log: Log, snapshot: Any, files: Any, added: list[dict[str, Any]]) -
     vectors = bool(snapshot.deletionVectorsSupported())
     typed = leaves(schema_of(snapshot), physical_name)
     wrong = [path for path, dtype in typed if isinstance(dtype, ArrayType | MapType)]
+    full: list[dict[str, Any]] = []
     for add in added:
         statistics = _values(told[str(add["path"])])
+        if statistics["numRecords"] == "0":
+            continue
+        full.append(add)
         for *above, name in wrong:
             reduce(lambda inner, step: inner.get(step, {}), above, statistics.get("nullCount", {})).pop(name, None)
         if not vectors:
             statistics.pop("tightBounds", None)  # only tables with deletion vectors say so
         add["stats"] = _text(_merged(statistics, _values(str(add.get("stats") or "{}"))))
+    return full
 
 
 class _Number(str):

@@ -67,6 +67,7 @@ def stage(log: Log, plan: RewritePlan, run_id: str) -> Staged:
     try:
         with log.session(settings, run_id) as session:
             certificate, added = _write(log, session, snapshot, files, plan)
+        _drop_empty(log, plan, added, run_id)
     except Exception as error:
         with suppress(Exception):  # the first error is the one to tell
             sweep(log, run_id)
@@ -110,10 +111,18 @@ def _write(
     written = java.list(transaction.writeFiles(made._jdf, none(log.spark), True, scala_seq(log.spark, [])))
     added = [document["add"] for document in documents(str(java.json(written)))]
     if lean:
-        footers.complete(log, snapshot, written, added)
+        added = footers.completed(log, snapshot, written, added)
     for add in added:
         add["dataChange"] = False
     return certificate() or certify(log.read(session, snapshot, files), [plan.bid_column]), added
+
+
+def _drop_empty(log: Log, plan: RewritePlan, added: list[dict[str, Any]], run_id: str) -> None:
+    """Delete the file without rows that Spark writes where block 0 is empty, and that Delta leaves out."""
+    first = f"{file_prefix(run_id)}part-00000-"
+    if not plan.partition_columns and not any(f"/{add['path']}".rpartition("/")[2].startswith(first) for add in added):
+        java = actions(log.spark)
+        java.delete(log.java, java.named(log.java, first))
 
 
 def verify(
