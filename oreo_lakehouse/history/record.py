@@ -138,7 +138,7 @@ def _checked(name: str, value: Any, place: str) -> Any:
         if all(isinstance(item, str) for item in items):
             return items
     elif name == "exactness":
-        if value in _EXACTNESSES:
+        if isinstance(value, str) and value in _EXACTNESSES:
             return _EXACTNESSES[value]
     elif type(value) is wanted and (wanted is not int or -(1 << 63) <= value < 1 << 63):
         return value

@@ -155,7 +155,9 @@ def decode(content: bytes) -> FileFacts:
         )
     except (KeyError, TypeError, AttributeError, OverflowError, IndexError, StoreError) as error:
         raise ValueError("it does not hold what file facts should") from error
-    parts = [found.rows, found.bids, *found.comparisons.values(), *(stats.nulls for stats in found.columns.values())]
+    parts = [found.rows, found.bids, *found.comparisons.values()]
+    for stats in found.columns.values():
+        parts += [stats.lower, stats.upper, stats.nulls, *([stats.distinct.known] if stats.distinct else [])]
     if any(part.shape != (len(found.names),) for part in parts):
         raise ValueError("it does not tell the same of every file")
     return found

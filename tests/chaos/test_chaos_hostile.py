@@ -23,6 +23,7 @@ from oreo_lakehouse.history.querycolumns import Rows, Templates, table_of_record
 from oreo_lakehouse.history.record import QueryRecord
 from oreo_lakehouse.history.sqltext import SqlText
 from oreo_lakehouse.history.statements import parse_time
+from oreo_lakehouse.maintenance.facts import FORMAT_VERSION as FACTS
 from oreo_lakehouse.maintenance.facts import decode
 from oreo_lakehouse.maintenance.lock import locked
 from oreo_lakehouse.maintenance.offline import open_offline
@@ -180,3 +181,25 @@ def test_a_day_file_whose_records_lack_something_is_none(name: str) -> None:
 def test_a_path_that_no_disk_can_have_is_no_table() -> None:
     assert open_offline("x" * 5_000 + "/", Config()) is None
     assert open_offline("a/" * 3_000, Config()) is None
+
+
+@pytest.mark.parametrize("side", ["sets", "lower", "nulls"])
+def test_facts_of_fewer_files_than_they_name_are_none(side: str) -> None:
+    column: dict[str, object] = {"kind": "integer", "lower": [1, 2], "upper": [3, 4], "nulls": [0, 0]}
+    column |= {"values": [1, 3], "sets": ["03", "01"]}
+
+    def sealed(told: dict[str, object]) -> bytes:
+        body = {"rows": [1, 1], "bids": [0, 1], "columns": {"a": told}, "comparisons": []}
+        rest = b'["x","y"]\n' + json.dumps(body).encode()
+        return json.dumps({"version": FACTS, "sha256": hashlib.sha256(rest).hexdigest()}).encode() + b"\n" + rest
+
+    assert len(decode(sealed(column))) == 2
+    cut = column | {side: column[side][:1]}  # type: ignore[index]
+    with pytest.raises(ValueError, match=r"every file|file facts"):
+        decode(sealed(cut))
+
+
+def test_a_record_whose_exactness_is_no_word_names_it() -> None:
+    line = json.loads(QueryRecord("q", 0, "import", 1, "finished", "t", TRUE, Exactness.EXACT).to_line())
+    with pytest.raises(HistoryError, match="exactness cannot be a dict"):
+        QueryRecord.from_line(json.dumps(line | {"exactness": {}}).encode(), "here")
