@@ -150,14 +150,7 @@ class Hostility:
         file = draw.choice(self._files)
         target, content = self._place / file, (self._scene / file).read_bytes()
         made = (damaged if draw.random() < 0.5 else forged)(content, draw, str(self._outside))
-        self._watch.on = False
-        target.write_bytes(made)
-        self._watch.on = True
-        try:
-            return self._looked(draw)
-        finally:
-            self._watch.on = False
-            self._restore()
+        return self._met(target, made, draw)
 
     def stored_name(self, draw: random.Random) -> str:
         """A file in the store under a name that is not one of ours."""
@@ -165,8 +158,13 @@ class Hostility:
         name = draw.choice(
             ["-begun.json", ".json", ".parquet", "-", "0" * 40, "9" * 40 + ".json", "é.jsonl", "a\nb.json"]
         )
+        made = forged((self._scene / file).read_bytes(), draw, "x")
+        return self._met((self._place / file).with_name(name), made, draw)
+
+    def _met(self, target: Path, content: bytes, draw: random.Random) -> str:
+        """A file of the store as somebody left it; afterwards the store is as it was."""
         self._watch.on = False
-        (self._place / file).with_name(name).write_bytes(forged((self._scene / file).read_bytes(), draw, "x"))
+        target.write_bytes(content)
         self._watch.on = True
         try:
             return self._looked(draw)
