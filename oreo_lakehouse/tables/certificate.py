@@ -42,12 +42,9 @@ def observed(
     difference is a reason to take the certificate again by `certify`, not yet a proof that rows differ.
     """
     observation = Observation(name)
-    # Spark observes row by row, outside of the code that it generates for a stage: the hash is taken before that.
-    column = "__oreo_hash"
-    while column in (name.lower() for name in df.columns):
-        column += "_"
-    hashed = df.withColumn(column, hash_expression(df, exclude))
-    watched = hashed.observe(observation, *_sums(sf.col(column))).drop(column)
+    # Spark observes whole rows, outside of the code that it generates for a stage, and copies each for that. Whatever
+    # adds or drops a column after it copies them once more: rows are watched when nothing but their place will change.
+    watched = df.observe(observation, *aggregates(df, exclude))
 
     def read() -> RowCertificate | None:
         java: Any = observation._jo
@@ -82,10 +79,7 @@ def quoted(name: str) -> str:
 
 def aggregates(df: DataFrame, exclude: Collection[str]) -> tuple[Column, Column]:
     """`rows` and `checksum`: added up over any division of the rows, they are the certificate of all of them."""
-    return _sums(hash_expression(df, exclude))
-
-
-def _sums(number: Column) -> tuple[Column, Column]:
+    number = hash_expression(df, exclude)
     # A sum of longs would overflow, which ANSI mode makes an error, and a sum of decimals takes an object a row. So the
     # hash is added up in three parts of at most 22 bits, which 2^41 rows cannot make overflow, and put together again.
     bits = 22

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as sf
 
 from oreo_lakehouse.layouts.layout import Bids, Layout
-from oreo_lakehouse.tables.arrange import arrange, rows_per_file
+from oreo_lakehouse.tables.arrange import arrange, numbered, rows_per_file
 from oreo_lakehouse.tables.certificate import certify, hash_expression, observed
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ def test_no_rows_have_a_certificate_too(spark: SparkSession) -> None:
 
 
 def test_the_observed_certificate_equals_the_one_by_a_pass(spark: SparkSession, tmp_path: Any) -> None:
-    rows = spark.range(1000).selectExpr("id", "cast(id as string) s", "id % 5 as __OREO_HASH")  # any name is a name
-    watched, read = observed(rows, ["s"], "input")
+    rows = spark.range(1000).selectExpr("id", "cast(id as string) s", "id % 5 v")
+    watched, read = observed(numbered(rows, Mod3(), "bid"), ["s", "bid"], "input")
     arrange(watched, Mod3(), "bid").write.parquet(str(tmp_path / "out"))
     assert spark.read.parquet(str(tmp_path / "out")).columns == [*rows.columns, "bid"]
     assert read() == certify(rows, ["s"])
@@ -94,7 +94,7 @@ def test_the_observed_certificate_equals_the_one_by_a_pass(spark: SparkSession, 
 @pytest.mark.parametrize("bid_column", ["_oreo_bid", ""])
 def test_every_block_is_one_sorted_partition(spark: SparkSession, bid_column: str) -> None:
     rows = spark.range(99, -1, -1).selectExpr("id", "id % 2 p")
-    made = arrange(rows, Mod3(), bid_column, ["p"])
+    made = arrange(numbered(rows, Mod3(), bid_column), Mod3(), bid_column, ["p"])
     parts = made.withColumn("at", sf.spark_partition_id()).collect()
     assert [r["at"] for r in sorted(parts, key=lambda r: r["id"])] == [i % 3 for i in range(100)]
     assert [(r["at"], r["p"], r["id"]) for r in parts] == sorted((r["at"], r["p"], r["id"]) for r in parts)

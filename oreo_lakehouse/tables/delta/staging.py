@@ -12,7 +12,7 @@ from pyspark.sql.types import TimestampType
 
 from oreo_lakehouse.errors import ConflictError, TableError, VerificationError
 from oreo_lakehouse.jvm import error_reason, none, root_reason, scala_object, scala_seq, some
-from oreo_lakehouse.tables.arrange import arrange, rows_per_file
+from oreo_lakehouse.tables.arrange import arrange, numbered, rows_per_file
 from oreo_lakehouse.tables.certificate import certify, observed, quoted
 from oreo_lakehouse.tables.contract import RewritePlan, RowCertificate, Staged
 from oreo_lakehouse.tables.delta import footers
@@ -101,7 +101,7 @@ def _write(
     tracked = scala_object(log.spark, "org.apache.spark.sql.delta.RowTracking").preserveRowTrackingColumns
     rows = DataFrame(tracked(rows._jdf, snapshot), session)
     free = {plan.bid_column, *(set(rows.columns) - set(schema_of(snapshot).names))}
-    watched, certificate = observed(rows, free, f"oreo-{plan.layout.id}")
+    watched, certificate = observed(numbered(rows, plan.layout, plan.bid_column), free, f"oreo-{plan.layout.id}")
     made = arrange(watched, plan.layout, plan.bid_column, plan.partition_columns)
     transaction = log.java.startTransaction(log.catalog_table, some(log.spark, snapshot))
     lean = plan.rows >= footers.ROWS

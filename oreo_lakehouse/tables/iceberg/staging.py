@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 
 from oreo_lakehouse.errors import VerificationError
 from oreo_lakehouse.jvm import java_class
-from oreo_lakehouse.tables.arrange import OVERSIZE, arrange
+from oreo_lakehouse.tables.arrange import OVERSIZE, arrange, numbered
 from oreo_lakehouse.tables.certificate import certify, observed
 from oreo_lakehouse.tables.contract import Staged
 from oreo_lakehouse.tables.factpass import FactColumn, chosen, verified
@@ -98,8 +98,9 @@ def write_staged(engine: Engine, table: Any, plan: RewritePlan, run_id: str) -> 
     removed = json.loads(engine.swaps.outgoing(table, sequence, format_version(table), tasks))
     exclude = [plan.bid_column] if plan.bid_column else []
     with staged_tasks(engine, table, tasks, run_folder(table, run_id)) as group:
-        rows, certificate_read = observed(read_group(engine, group), exclude, f"oreo-{run_id}")
-        arranged = arrange(rows, plan.layout, plan.bid_column, plan.partition_columns)
+        rows = numbered(read_group(engine, group), plan.layout, plan.bid_column)
+        watched, certificate_read = observed(rows, exclude, f"oreo-{run_id}")
+        arranged = arrange(watched, plan.layout, plan.bid_column, plan.partition_columns)
         options = {
             "rewritten-file-scan-task-set-id": group,
             "use-table-distribution-and-ordering": "false",  # a table's own sort order would merge the blocks
