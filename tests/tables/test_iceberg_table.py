@@ -78,3 +78,17 @@ def test_statistics_are_the_same_where_only_spark_reaches_the_storage(
     Path(local_path(manifest)).unlink()
     with pytest.raises(TableError, match="could not read the metadata of"):
         table.blocks()
+
+
+def test_a_small_table_is_read_by_every_core(spark: SparkSession, place: Place) -> None:
+    table = make_table(spark, f"{place.iceberg}.t", files=4)
+    with table.reading(table.blocks().names) as rows:  # Iceberg alone would make one task of less than 128 MB
+        assert rows.rdd.getNumPartitions() >= spark.sparkContext.defaultParallelism
+
+
+def test_a_block_is_one_file_however_well_it_is_compressed(spark: SparkSession, place: Place) -> None:
+    name = f"{place.iceberg}.t"
+    wide = [f"concat(repeat('x', 60), id * {at}) c{at}" for at in range(1, 31)]  # uncompressed until a page is full
+    spark.range(0, 40_000, 1, 2).selectExpr("id", *wide).writeTo(name).create()
+    lay_out_by(IcebergTable.for_name(spark, name), "id")
+    assert len(IcebergTable.for_name(spark, name).blocks()) == 4

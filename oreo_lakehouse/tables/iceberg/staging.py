@@ -32,8 +32,13 @@ if TYPE_CHECKING:
     from oreo_lakehouse.tables.contract import RewritePlan
     from oreo_lakehouse.tables.iceberg.engine import Engine
 
-_WRITER_SLACK = 3
-"""Iceberg's writer measures a file before compression, so a limit meant for its final size must be wider."""
+_PAGE = 1 << 20
+"""Bytes of a column that Parquet's writer holds before it compresses them: Iceberg counts these in a file's size."""
+
+_SPLIT, _OPEN_COST = 128 << 20, 4 << 20
+"""Iceberg's defaults: bytes that one task reads, and what opening a file counts for."""
+_SPLITS = 2
+"""Tasks a core at least, as far as there are files; what is left over at the end is half as long then."""
 
 _BID_COMMENT = "Block of the row in the table's layout, written by oreo-lakehouse"
 
@@ -66,9 +71,14 @@ def sweep(engine: Engine, table: Any, run_id: str) -> int:
     return 0 if folder is None else int(engine.files.sweep(table, folder))
 
 
-def read_group(engine: Engine, group: str) -> DataFrame:
+def read_group(engine: Engine, group: str, tasks: Any) -> DataFrame:
     """The rows of a group's tasks, deletes applied; with format version 3 also their row lineage, as two columns."""
-    return engine.spark.read.format("iceberg").option("scan-task-set-id", group).load(group)
+    options = {"scan-task-set-id": group}
+    _, size, files, _ = json.loads(engine.files.totals(tasks))
+    share = max(size, files * _OPEN_COST) // (_SPLITS * engine.spark.sparkContext.defaultParallelism)
+    if share < _SPLIT:  # Iceberg's own size of a split would leave cores without work
+        options["split-size"] = str(max(_OPEN_COST, share))
+    return engine.spark.read.format("iceberg").options(**options).load(group)
 
 
 def add_bid_column(engine: Engine, table: Any, bid_column: str) -> None:
@@ -98,7 +108,7 @@ def write_staged(engine: Engine, table: Any, plan: RewritePlan, run_id: str) -> 
     removed = json.loads(engine.swaps.outgoing(table, sequence, format_version(table), tasks))
     exclude = [plan.bid_column] if plan.bid_column else []
     with staged_tasks(engine, table, tasks, run_folder(table, run_id)) as group:
-        rows = numbered(read_group(engine, group), plan.layout, plan.bid_column)
+        rows = numbered(read_group(engine, group, tasks), plan.layout, plan.bid_column)
         watched, certificate_read = observed(rows, exclude, f"oreo-{run_id}")
         arranged = arrange(watched, plan.layout, plan.bid_column, plan.partition_columns)
         options = {
@@ -106,14 +116,14 @@ def write_staged(engine: Engine, table: Any, plan: RewritePlan, run_id: str) -> 
             "use-table-distribution-and-ordering": "false",  # a table's own sort order would merge the blocks
             "output-spec-id": str(table.spec().specId()),
             "fanout-enabled": str(not is_clustered_by_sort(engine, table)).lower(),
-            "target-file-size-bytes": str(_file_limit(plan)),
+            "target-file-size-bytes": str(_file_limit(engine, table, plan)),
         }
         arranged.write.format("iceberg").options(**options).mode("append").save(group)
         added = json.loads(engine.swaps.incoming(table, engine.files.written(table, group)))
         certificate = certificate_read()
         written = sum(int(file["record-count"]) for file in added)
         if certificate is None or certificate.rows != written:
-            certificate = certify(read_group(engine, group), exclude)
+            certificate = certify(read_group(engine, group, tasks), exclude)
     staged = Staged(
         layout_id=plan.layout.id,
         run_id=run_id,
@@ -158,7 +168,7 @@ def read_back(
     able = [FactColumn(c.name, str(c.id), c.kind) for c in columns_of(engine.schema(table))]
     needed = {staged.bid_column, *(name for pair in pairs for name in pair)}
     with staged_tasks(engine, table, tasks) as group:
-        rows = read_group(engine, group)
+        rows = read_group(engine, group, tasks)
         # With row lineage, the staged relation has no metadata columns; the reader tells its file all the same.
         file = sf.input_file_name() if format_version(table) >= 3 else sf.col("_file")
         found = verified(rows, file, str, chosen(able, columns, needed), pairs, staged.bid_column)
@@ -171,5 +181,7 @@ def read_back(
     return found
 
 
-def _file_limit(plan: RewritePlan) -> int:
-    return max(1 << 20, round(_WRITER_SLACK * OVERSIZE * plan.table_bytes / max(1, plan.layout.blocks)))
+def _file_limit(engine: Engine, table: Any, plan: RewritePlan) -> int:
+    """Where the writer, as it measures, begins a second file for a block that is larger than its share."""
+    columns = int(engine.api.types.TypeUtil.getProjectedIds(table.schema()).size())
+    return round(OVERSIZE * plan.table_bytes / max(1, plan.layout.blocks)) + columns * _PAGE

@@ -131,14 +131,15 @@ class IcebergTable(Table):
             tasks = engine_tasks(self._engine, table, only)
             total = json.loads(self._engine.files.totals(tasks))[0]
             with staged_tasks(self._engine, table, tasks) as group:
-                frame = read_group(self._engine, group)
+                frame = read_group(self._engine, group, tasks)
                 return draw(frame, rows, total, seed, columns or list(self.schema()))
 
     @contextmanager
     def reading(self, only: Collection[str]) -> Generator[DataFrame]:
         table = self._load()
-        with staged_tasks(self._engine, table, engine_tasks(self._engine, table, only)) as group:
-            yield read_group(self._engine, group)
+        tasks = engine_tasks(self._engine, table, only)
+        with staged_tasks(self._engine, table, tasks) as group:
+            yield read_group(self._engine, group, tasks)
 
     def plan(self, layout: Layout, bid_column: str, only: Collection[str] | None = None) -> RewritePlan:
         engine, table, name = self._engine, self._load(), self.identity.name
