@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from faultystorage import ROOM, faulty_storage
-from quickspark import QUICK, without_processes
+from quickspark import QUICK, SHORT, without_processes
 
 from oreo_lakehouse.config import load_config
 from oreo_lakehouse.session import spark_session
@@ -43,7 +43,7 @@ def spark(warehouse: Path) -> Iterator[SparkSession]:
     flags = {
         "spark.warehouse": str(warehouse),
         "spark.driver_memory": "3g",
-        "spark.conf": QUICK,
+        "spark.conf": {**QUICK, **SHORT},
     }
     session = spark_session(load_config(flags=flags, environ={}))
     without_processes(session)

@@ -21,11 +21,14 @@ QUICK = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.ui.explainMode": "simple",
-    # Little here runs often enough for the second compiler, which took a third of the time. The first alone has room
-    # for a fifth of Spark's code only, and would throw out and compile again all the time.
+}
+SHORT = {
+    # Little in the suite runs often enough for the second compiler, which took a third of the time. The first alone has
+    # room for a fifth of Spark's code only, and would throw out and compile again all the time.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m "
     "-XX:+UseSerialGC -Xms1500m -Xmn800m",
 }
+"""For a JVM that lives for minutes."""
 
 
 def without_processes(spark: SparkSession) -> None:

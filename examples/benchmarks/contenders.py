@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SCHEMAS = {"delta": "bench", "iceberg": "iceberg.bench"}
+_UNCOMPRESSED = 50
+"""Times that rows may be larger than in a file, as a limit for Iceberg's writer."""
 _OPTIMIZE = "spark.databricks.delta.optimize."
 
 
@@ -117,7 +119,9 @@ def sort(copy: Copy, columns: Sequence[str], blocks: int) -> None:
 
 def rewrite_data_files(copy: Copy, order: str, blocks: int) -> None:
     size = copy.table.blocks().total_bytes // blocks
-    options = f"map('rewrite-all', 'true', 'target-file-size-bytes', '{size}')"
+    # Iceberg counts bytes before they are compressed: its files would be a fraction of the size, several times as many.
+    most = size * _UNCOMPRESSED
+    options = f"map('rewrite-all', 'true', 'target-file-size-bytes', '{size}', 'max-file-size-bytes', '{most}')"
     plain = copy.name.removeprefix("iceberg.")
     copy.spark.sql(
         f"CALL iceberg.system.rewrite_data_files(table => '{plain}', strategy => 'sort', "

@@ -44,15 +44,19 @@ def held_back(
             f"{plan.layout.describe()} would rewrite {plan.bytes:,} bytes, more than the {options.budget:,} that "
             "--budget leaves"
         )
+    needed = 0.0 if bytes_a_second is None else plan.bytes / bytes_a_second
+    return out_of_time(plan, needed, options)
+
+
+def out_of_time(plan: RewritePlan, needed: float, options: RunOptions) -> str | None:
+    """A sentence if a rewrite that takes so many seconds would end after the run's time."""
     left = options.seconds_left()
-    if left is not None:
-        needed = 0.0 if bytes_a_second is None else plan.bytes / bytes_a_second
-        if left <= 0 or needed > left:
-            return (
-                f"{plan.layout.describe()} would take about {needed / 60:.1f} minutes and --max-minutes leaves "
-                f"{max(0.0, left) / 60:.1f}"
-            )
-    return None
+    if left is None or 0 < left >= needed:
+        return None
+    return (
+        f"{plan.layout.describe()} would take about {needed / 60:.1f} minutes and --max-minutes leaves "
+        f"{max(0.0, left) / 60:.1f}"
+    )
 
 
 def _hours(seconds: float) -> str:

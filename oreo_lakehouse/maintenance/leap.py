@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from oreo_lakehouse.errors import RollbackError
 from oreo_lakehouse.maintenance.forecast import forecast
-from oreo_lakehouse.maintenance.holding import held_back
+from oreo_lakehouse.maintenance.holding import held_back, out_of_time
 from oreo_lakehouse.maintenance.look import Look, look
 from oreo_lakehouse.maintenance.moving import (
     Moved,
@@ -53,6 +53,9 @@ def leap(run: Run, target: Layout, evidence: Evidence, state: State, counsel: Co
                 f"a look at all rows shows that a recent query would read {expected:.1%} of the table in "
                 f"{target.describe()}, not {advice.target_cost:.1%} as the sample promised: not worth a rewrite"
             )
+    share = None if run.column_bytes is None or seen is None else share_of(seen.columns, run.column_bytes)
+    if held is None and seen is not None and run.rewrite_rate() is None:  # alpha says what a first rewrite may take
+        held = out_of_time(plan, alpha.value * seen.scan_seconds / (share or 1.0), run.options)
     if held is not None:
         return run.stay(evidence, state, counsel, alpha, held, held=held, looked=looked)
     if run.options.shadow:
@@ -64,7 +67,6 @@ def leap(run: Run, target: Layout, evidence: Evidence, state: State, counsel: Co
     run.progress("recording", None)
     run.record.advised(evidence, "move", advice.reason, counsel, alpha, looked=looked)
     price, scan = alpha.value, seen.scan_seconds if seen else None
-    share = None if run.column_bytes is None or seen is None else share_of(seen.columns, run.column_bytes)
     if done.facts["action"] == "return" and scan:
         price = done.facts["seconds"] / scan * (1.0 if share is None else share)
     receipt = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from quickspark import QUICK
+from quickspark import QUICK, without_processes
 
 from oreo_lakehouse.config import load_config
 from oreo_lakehouse.session import spark_session
@@ -32,6 +32,7 @@ def playground(master: str = "local[2]") -> Generator[SparkSession]:
         "spark.conf": QUICK,
     }
     spark = spark_session(load_config(flags=flags, environ={}))
+    without_processes(spark)
     try:
         yield spark
     finally:

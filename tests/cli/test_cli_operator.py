@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from oreo_lakehouse.maintenance import leap
+from oreo_lakehouse.maintenance.look import look
 from oreo_lakehouse.tables.certificate import certify
 
 
@@ -28,7 +33,7 @@ def lines(shop: Any, kind: str) -> list[dict[str, Any]]:
     return [line["facts"] for line in found if line["kind"] == kind]
 
 
-def test_a_week_with_one_table(spark: Any, shop: Any) -> None:
+def test_a_week_with_one_table(spark: Any, shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ask(shop, 0)
     first = version(spark, shop)
 
@@ -50,6 +55,11 @@ def test_a_week_with_one_table(spark: Any, shop: Any) -> None:
     ask(shop, 2)
     late = json.loads(shop.maintain("--max-minutes", "0", "--json").stdout)
     assert "--max-minutes leaves" in late["reason"]
+    with monkeypatch.context() as slow:  # before the first rewrite, alpha scans are what one is expected to take
+        slow.setattr(leap, "look", lambda *given: replace(look(*given), scan_seconds=900.0))
+        ask(shop, 3)
+        later = json.loads(shop.maintain("--max-minutes", "59", "--json").stdout)
+        assert "would take about 60.0 minutes and --max-minutes leaves 5" in later["reason"]
     ask(shop, 3)
     moved = shop.maintained()
     assert moved["decision"] == "move"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,20 +54,31 @@ def test_spark_and_pyiceberg_skip_by_a_layout_and_answer_as_before(
     assert sum(planned_after) <= 2 * len(QUERIES)
 
 
-def test_duckdb_reads_a_laid_out_table_with_equal_results(spark: SparkSession, place: Place) -> None:
+def test_duckdb_skips_by_a_layout_and_answers_as_spark_does(spark: SparkSession, place: Place) -> None:
     for extension in ("avro", "iceberg"):
         duckdb_extensions.import_extension(extension)
-    name = f"{place.iceberg}.t"
-    table = make_table(spark, name)
-    lay_out_by(table, "k")
-    location = table._load().operations().current().metadataFileLocation()
     connection = duckdb.connect()
     connection.execute("LOAD avro")
     connection.execute("LOAD iceberg")
-    for where in ("true", *QUERIES):
-        query = f"SELECT count(*), sum(id), max(s) FROM {{}} WHERE {where}"
-        found = connection.execute(query.format(f"iceberg_scan('{location}')")).fetchall()
-        assert found == values(spark, query.format(name))
+    name = f"{place.iceberg}.t"
+    table = make_table(spark, name, files=8, rows=200)
+
+    def opened() -> list[int]:
+        location = table._load().operations().current().metadataFileLocation()
+        files: list[int] = []
+        for where in ("true", *QUERIES):
+            query = f"SELECT count(*), sum(id), max(s) FROM {{}} WHERE {where}"
+            scan = query.format(f"iceberg_scan('{location}')")
+            assert connection.execute(scan).fetchall() == values(spark, query.format(name))
+            plan = connection.execute(f"EXPLAIN ANALYZE {scan}").fetchall()[0][1]
+            files.append(int(re.findall(r"Total Files Read: (\d+)", plan)[0]))
+        return files
+
+    assert opened() == [8, 8, 8, 8, 8]
+    lay_out_by(table, "k", blocks=8)
+    everything, *skipping = opened()
+    assert everything == 8
+    assert sum(skipping) <= 2 * len(QUERIES)
 
 
 def _plain(where: str) -> str:
