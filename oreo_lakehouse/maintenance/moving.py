@@ -42,7 +42,7 @@ def returnable_commit(dossier: Dossier, layout_id: str) -> LayoutCommit | None:
 
 
 def return_by_metadata(dossier: Dossier, commit: LayoutCommit, before: Blocks, progress: Progress) -> Moved:
-    """Make an earlier layout's files current again.
+    """Make an earlier layout's files current again. The intent stays until the caller has recorded what was done.
 
     Raises:
         RollbackError: it is impossible; the sentence says why.
@@ -52,9 +52,11 @@ def return_by_metadata(dossier: Dossier, commit: LayoutCommit, before: Blocks, p
     table, run_id, started = dossier.table, uuid.uuid4().hex, time.monotonic()
     progress("bringing an earlier layout's files back", None)
     dossier.blocks.keep(run_id, before)
+    dossier.pending.add(run_id)
     try:
         result = table.return_to(commit, run_id)
     except RollbackError:
+        dossier.pending.remove(run_id)
         dossier.blocks.drop(run_id)
         raise
     if isinstance(result, Unknown):
@@ -63,6 +65,7 @@ def return_by_metadata(dossier: Dossier, commit: LayoutCommit, before: Blocks, p
             f"({result.reason}); the next run finds out"
         )
     if not isinstance(result, Committed):
+        dossier.pending.remove(run_id)
         raise ConflictError(f"{table.identity.name} was changed meanwhile ({result.reason}); run it again")
     after = table.blocks(result.version)
     facts = {

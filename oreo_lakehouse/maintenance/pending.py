@@ -1,6 +1,7 @@
 """Intents: what a run is about to do, written before it tries, so that the next run can finish the story.
 
-A run that dies between staging and recording leaves its intent behind. The next run looks for the run id in the
+A run that dies between staging and recording leaves its intent behind, and so does a rollback or a return that dies
+between its commit and its record. The next run looks for the run id in the
 table's own history: found means committed, and only the record is missing; not found means that it never landed, and
 only then are its files deleted. They are known by the run's id in their names, and by nothing that stands in an intent:
 whoever could write one could otherwise have us delete what he likes.
@@ -13,6 +14,7 @@ import re
 from typing import Any
 
 from oreo_lakehouse.store import Store
+from oreo_lakehouse.tables.commits import RETURN, ROLLBACK
 from oreo_lakehouse.tables.contract import LayoutCommit, Table
 
 FORMAT_VERSION = 2
@@ -66,6 +68,11 @@ class Pending:
             commit = landed[run_id]
             what = f"run {run_id} had committed version {commit.version} but not recorded it"
             fact = {"what": what, "layout_id": commit.layout_id, "version": commit.version}
+            if commit.action in (ROLLBACK, RETURN):
+                fact["alpha"] = 0.0
+            if commit.action == ROLLBACK:
+                undone = landed.get(commit.layout_run_id)
+                fact["undone_version"] = undone.version if undone else commit.base_version
         else:
             fact = {"what": f"run {run_id} never committed: {_sweep(table, run_id)} staged files deleted"}
         self.remove(run_id)

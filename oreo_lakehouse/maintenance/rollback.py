@@ -13,6 +13,7 @@ from oreo_lakehouse.maintenance.dossier import Dossier, live_layout, live_layout
 from oreo_lakehouse.maintenance.ledger import Ledger
 from oreo_lakehouse.maintenance.lock import locked
 from oreo_lakehouse.maintenance.moving import return_by_metadata
+from oreo_lakehouse.maintenance.pending import Pending
 from oreo_lakehouse.maintenance.progress import Progress, silent, spark_share
 from oreo_lakehouse.maintenance.shardledgers import find_shard, shard_ledgers
 from oreo_lakehouse.maintenance.shards import shard_folder
@@ -90,6 +91,7 @@ def rollback(
         # What happened to a shard stands in the shard's own ledger.
         own = Ledger(dossier.store, shard_folder(identity.uuid, home)) if home else dossier.ledger
         own.append(done.run_id, [*repaired, done.line])
+        done.pending.remove(done.run_id)
     label = next((one.label for one in shards if one.id == home), "")
     returned = done.line[1].get("returned_to")
     return RolledBack(identity.name, identity.format, left, before, done.version, returned, label)
@@ -100,6 +102,8 @@ class _Done:
     version: int
     run_id: str
     line: tuple[str, dict[str, Any]]
+    pending: Pending
+    """Where the intent stands until the line is written."""
 
 
 def _undo(
@@ -110,17 +114,22 @@ def _undo(
     if last is None:
         raise RollbackError(f"{name} has no layout of ours to undo; `oreo status` shows its state")
     name, run_id = dossier.table.identity.name, uuid.uuid4().hex
-    with spark_share(dossier.table.spark, progress, "putting the replaced files back"):
-        result = dossier.table.revert(last, run_id)
+    dossier.pending.add(run_id)
+    try:
+        with spark_share(dossier.table.spark, progress, "putting the replaced files back"):
+            result = dossier.table.revert(last, run_id)
+    except RollbackError:
+        dossier.pending.remove(run_id)
+        raise
     if isinstance(result, Unknown):
         raise UnknownOutcomeError(
-            f"it is not known whether the rollback of {name} was committed ({result.reason}); `oreo status` tells once "
-            "the catalog answers"
+            f"it is not known whether the rollback of {name} was committed ({result.reason}); the next run finds out"
         )
     if not isinstance(result, Committed):
+        dossier.pending.remove(run_id)
         raise ConflictError(f"{name} was changed meanwhile ({result.reason}); run it again")
     facts = {"layout_id": last.layout_id, "undone_version": last.version, "version": result.version, "alpha": 0.0}
-    return last.shard, last.layout_id, _Done(result.version, run_id, ("rollback", facts))
+    return last.shard, last.layout_id, _Done(result.version, run_id, ("rollback", facts), dossier.pending)
 
 
 def _return(
@@ -154,4 +163,5 @@ def _return(
     done = return_by_metadata(part, target, part.table.blocks() if home else blocks, progress)
     layout = dossier.layout(target.layout_id)
     facts = {"layout": layout.describe() if layout else "", **done.facts, "alpha": 0.0}
-    return home, left, _Done(done.version, done.run_id, ("commit", facts | {"returned_to": target.layout_id}))
+    line = ("commit", facts | {"returned_to": target.layout_id})
+    return home, left, _Done(done.version, done.run_id, line, part.pending)

@@ -153,7 +153,9 @@ class _Teller:
             elif line.kind == "rollback":
                 self._change(line, "rollback", self._undone(line.facts), 0.0)
             elif line.kind == "repair" and "layout_id" in line.facts:
-                self._change(line, "repair", str(line.facts["layout_id"]), None)
+                undo = "undone_version" in line.facts  # what was found is a rollback, which leads back
+                layout = self._undone(line.facts) if undo else str(line.facts["layout_id"])
+                self._change(line, "repair", layout, None)
 
     def _change(self, line: LedgerLine, action: str, layout: str, alpha: float | None) -> None:
         before = self._layout

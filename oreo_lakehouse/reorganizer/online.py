@@ -206,6 +206,9 @@ class OnlineOptimizer:
         means = space.matrix(states, recent).mean(axis=1) if recent else np.zeros(len(states))
         costs = dict(zip(states, means.tolist(), strict=True))
         wanted = strategy.current
+        if wanted != current and batch.stop > batch.start:
+            # On the way there each further move had to pay for itself; of them all, only one is really made.
+            wanted = strategy.destination(batch.stop - 1, space)
         target = strategy.layouts.get(wanted) if wanted != current else None
         here = costs.get(current, 1.0)
         part = "the table" if space.stream.weights is None else "the table's bytes"

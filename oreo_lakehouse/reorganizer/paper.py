@@ -88,6 +88,10 @@ class PaperStrategy:
     def _note(self, kind: str, state: str, reason: str) -> Decision:
         return Decision(kind, state, reason, self.dumts.phase, self.dumts.counters, self.dumts.queries)
 
+    def destination(self, query: int, space: StateSpace) -> str:  # noqa: ARG002
+        """The paper knows no batches: what was decided is built."""
+        return self.current
+
     def place(self, state: str) -> None:
         self.dumts.place(state)
         for other in list(self.dumts.states):

@@ -175,13 +175,7 @@ class PlannerStrategy:
         if since < _SETTLE or len(self.pool.states) < 2 or (since > _MEAN_OVER and since % _SETTLE):
             return stay
         states = self.pool.states
-        later = np.array([self._later(space)[state] for state in states])
-        rest = min(max(_LONGEST, float(self.log.age)), self.log.residual_life())
-        if self.outlook:
-            means = self.outlook.means(space, query, since, states)
-            rest = self.outlook.life(rest, since)
-        else:
-            means = space.matrix(states, slice(query + 1 - min(since, _MEAN_OVER), query + 1)).mean(axis=1)
+        rest, means, later = self._prospects(space, query, since, states)
         worth = rest * means + later
         here, best = states.index(self._current), int(np.argmin(worth))
         gain = float(worth[here] - worth[best])
@@ -196,6 +190,25 @@ class PlannerStrategy:
             f"it is expected to save {gain:.0f} scans over the next {rest:.0f} queries and what follows them; "
             f"a recent query costs {means[best]:.3f} of a scan there and {means[here]:.3f} here"
         )
+
+    def _prospects(
+        self, space: StateSpace, query: int, since: int, states: list[str]
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """How long the regime will last yet, what a query of it costs in each state, and the states' tail values."""
+        later = np.array([self._later(space)[state] for state in states])
+        rest = min(max(_LONGEST, float(self.log.age)), self.log.residual_life())
+        if self.outlook:
+            means = self.outlook.means(space, query, since, states)
+            return self.outlook.life(rest, since), means, later
+        return rest, space.matrix(states, slice(query + 1 - min(since, _MEAN_OVER), query + 1)).mean(axis=1), later
+
+    def destination(self, query: int, space: StateSpace) -> str:
+        """The best of all states: the price is the same for each. Where literals slide, it stays as it was decided."""
+        since, states = self.detector.since, self.pool.states
+        if since < _SETTLE or self.outlook or not self.guard.trusting:
+            return self._current
+        rest, means, later = self._prospects(space, query, since, states)
+        return states[int(np.argmin(rest * means + later))]
 
     def _later(self, space: StateSpace) -> dict[str, float]:
         """The tail value of each state, recomputed when regimes or states have changed."""

@@ -52,6 +52,10 @@ class Strategy(Protocol):
         """Serve one query; what was decided, the answer to the query last."""
         ...
 
+    def destination(self, query: int, space: StateSpace) -> str:
+        """The state to build if the table moves after this query, which need not be the one that a batch ended in."""
+        ...
+
     def place(self, state: str) -> None:
         """The table is in this state, whatever was decided."""
         ...

@@ -13,6 +13,8 @@ from oreo_lakehouse.cli.frame import CANCELLING
 from oreo_lakehouse.config import load_config
 from oreo_lakehouse.jvm import java_session, jvm
 from oreo_lakehouse.maintenance.dossier import open_dossier
+from oreo_lakehouse.maintenance.ledger import Ledger
+from oreo_lakehouse.maintenance.story import Change, read_story
 from oreo_lakehouse.tables.certificate import certify
 from oreo_lakehouse.tables.delta import DeltaTable
 from oreo_lakehouse.tables.iceberg import IcebergTable
@@ -117,3 +119,34 @@ def test_an_error_while_tidying_up_after_ctrl_c_does_not_hide_it(shop: Any, monk
     stopped = shop.maintain("--json")
     assert (stopped.exit_code, stopped.stdout) == (130, "")
     assert "interrupted" in stopped.stderr
+
+
+def test_an_undoing_that_died_before_its_record_is_found_by_the_next_run(
+    spark: Any, shop: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.ask()
+    first = shop.maintained()["layout_id"]
+    assert shop.oreo("history", "import", shop.name, str(shop.log(200, "d", 1, "more.jsonl"))).exit_code == 0
+    second = shop.maintained()["layout_id"]
+    assert second != first
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    def found_after(*command: str) -> Change:
+        with monkeypatch.context() as patched:
+            patched.setattr(Ledger, "append", interrupted)
+            assert shop.oreo("rollback", shop.name, *command).exit_code == 130
+        assert len(pending(shop)) == 1
+        assert "had committed version" in shop.maintain().stderr
+        assert pending(shop) == []
+        dossier = open_dossier(spark, shop.name, load_config(str(shop.config)))
+        last = read_story(dossier.ledger.lines()).changes[-1]
+        assert (last.version, last.alpha) == (dossier.table.version(), 0.0)
+        return last
+
+    assert found_after("--to", first).layout == first
+    assert found_after().layout == second
+    refused = shop.oreo("rollback", shop.name, "--to", second)
+    assert refused.exit_code == 2
+    assert pending(shop) == []
