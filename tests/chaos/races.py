@@ -53,7 +53,7 @@ class Race:
         self._warehouse, self._stop, self._lock = warehouse, threading.Event(), threading.Lock()
         self._resting, self._failures = threading.Event(), list[str]()
         self._foreign = False
-        """Whether delta-rs cannot write such a table."""
+        """Whether delta-rs or pyiceberg cannot write such a table."""
         self._numbers, self._acknowledged = itertools.count(world.model.next_id), list[int]()
 
     def run(self, seconds: float, maintainers: int) -> Raced:
@@ -147,6 +147,11 @@ class Race:
             catalog.load_table(self.world.name.removeprefix("iceberg.")).append(pa.table(row))
         except CommitFailedException:
             self._count("appends that pyiceberg must repeat")
+            return
+        except ValueError as error:
+            if "Cannot write manifest for table version" not in str(error):
+                raise
+            self._foreign = True
             return
         self._appended(number, "appends by pyiceberg")
 
