@@ -7,8 +7,8 @@
 `decide` reads a million queries, prices them on the statistics of 100,000 files and asks the optimizer about them, as a
 run does, for the table as a whole and for 16 shards of it. With Spark, on each format: `stay` is a run that decides
 about 100 new queries and changes nothing, `nothing` one without new queries, both in a session that is there; `command`
-is the latter by `oreo-maintain`, and `start` what starting Spark takes by itself; `fold` appends a fortieth of the rows
-and tells which share of the table's bytes folding them in rewrites.
+is the latter by `oreo-maintain`, and `start` what starting Spark and looking into its catalog takes by itself; `fold`
+appends a fortieth of the rows and tells which share of the table's bytes folding them in rewrites.
 """
 
 from __future__ import annotations
@@ -141,11 +141,11 @@ def with_spark(rows: int) -> list[dict[str, Any]]:
         maintain_command = str(Path(sys.executable).with_name("oreo-maintain"))
         start = (
             "from oreo_lakehouse.config import load_config; from oreo_lakehouse.session import spark_session; "
-            f"spark_session(load_config({str(config)!r}))"
+            f"spark_session(load_config({str(config)!r})).catalog.tableExists({{!r}})"
         )
         for one in found:
             commands = {
-                "start_seconds": [sys.executable, "-c", start],
+                "start_seconds": [sys.executable, "-c", start.format(one["table"])],
                 "command_seconds": [maintain_command, one["table"], "--config", str(config)],
             }
             for _ in range(_RUNS):
