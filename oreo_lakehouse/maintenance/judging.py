@@ -9,6 +9,7 @@ from oreo_lakehouse.maintenance.deciding import take_counsel
 from oreo_lakehouse.maintenance.evidence import Evidence, obstacle
 from oreo_lakehouse.maintenance.folding import Tail, fold, tail_cost, tail_of
 from oreo_lakehouse.maintenance.leap import leap
+from oreo_lakehouse.maintenance.moving import returnable_commit
 from oreo_lakehouse.maintenance.weighing import weigh_notice
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ def judge(run: Run, state: State, evidence: Evidence, cursor: dict[str, Any], al
         kinds={name: kind.value for name, kind in evidence.schema.items()},
         tail_regret=max(0.0, regret),
     )
+    decided = counsel.advice.decided
+    if decided is not None and decided.target and returnable_commit(dossier, decided.target.id) is not None:
+        counsel = replace(counsel, advice=decided)  # its files are there still: by metadata alone, it is for free
     advice = counsel.advice
     due = tail is not None and regret >= alpha.value * tail.share
     too_little = advice.current_cost - advice.target_cost < config.decide.min_gain * advice.weight

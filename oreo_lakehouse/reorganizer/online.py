@@ -7,7 +7,7 @@ the queries one by one, and only the state it ends in is worth building.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,8 @@ class Advice:
     """The decisions' own account, query by query: `paid`, `comparator` and the `limit` that is proven of them."""
     weight: float = 1.0
     """What a scan of everything by one of the recent queries weighs, in the mean: a cost over it is the share read."""
+    decided: Advice | None = None
+    """The same, but for the layout that the decisions ended in, where `target` is a better one. It may be for free."""
 
 
 class OnlineOptimizer:
@@ -212,11 +214,12 @@ class OnlineOptimizer:
         target = strategy.layouts.get(wanted) if wanted != current else None
         here = costs.get(current, 1.0)
         part = "the table" if space.stream.weights is None else "the table's bytes"
-        if target is None:
-            reason = f"a recent query reads {here:.1%} of {part}, and no move pays for itself yet"
-        else:
-            reason = f"a recent query reads {here:.1%} of {part} now and {costs[wanted]:.1%} there"
-        return Advice(
+
+        def gain(state: str) -> str:
+            return f"a recent query reads {here:.1%} of {part} now and {costs[state]:.1%} there"
+
+        reason = f"a recent query reads {here:.1%} of {part}, and no move pays for itself yet"
+        advice = Advice(
             target=target,
             current_cost=here,
             target_cost=costs[wanted],
@@ -225,13 +228,18 @@ class OnlineOptimizer:
             phase=strategy.phase,
             counters=strategy.counters,
             alpha=self.settings.alpha,
-            reason=reason,
+            reason=reason if target is None else gain(wanted),
             decisions=tuple(decisions),
             sums=dict(zip(states, space.matrix(states, batch).sum(axis=1).tolist(), strict=True)),
             regret=strategy.regret,
             bound=strategy.bound,
             weight=space.stream.weight(recent) if recent else 1.0,
         )
+        ended = strategy.current
+        if target is None or ended == wanted or ended not in strategy.layouts:
+            return advice
+        other = replace(advice, target=strategy.layouts[ended], target_cost=costs[ended], reason=gain(ended))
+        return replace(advice, decided=other)
 
 
 __all__ = ["INITIAL", "Advice", "OnlineOptimizer"]

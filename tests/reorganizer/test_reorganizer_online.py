@@ -75,6 +75,9 @@ def test_the_one_move_of_a_batch_goes_to_the_best_state():
     assert advice.target is not None
     assert advice.target.id != ended
     assert advice.target_cost == min(advice.costs.values()) < advice.costs[ended]
+    assert advice.decided is not None
+    assert advice.decided.target is not None
+    assert (advice.decided.target.id, advice.decided.target_cost) == (ended, advice.costs[ended])
 
 
 @pytest.mark.parametrize(
