@@ -35,7 +35,7 @@ class Shop:
     folder: Path
     config: Path
 
-    def log(self, count: int = 60, column: str = "k", start: int = 0, name: str = "log.jsonl") -> Path:
+    def log(self, count: int = 60, column: str = "k", start: float = 0, name: str = "log.jsonl") -> Path:
         file = self.folder / name
         first = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=start)
         with file.open("w") as out:

@@ -17,7 +17,7 @@ def rows_of(spark: Any, shop: Any) -> Any:
     return certify(spark.table(shop.name), ["_oreo_bid"])
 
 
-def ask(shop: Any, day: int, column: str = "k", count: int = 60) -> None:
+def ask(shop: Any, day: float, column: str = "k", count: int = 60) -> None:
     log = shop.log(count=count, column=column, start=day, name=f"log{day}.jsonl")
     done = shop.oreo("history", "import", shop.name, str(log))
     assert done.exit_code == 0, done.output
@@ -60,7 +60,7 @@ def test_a_week_with_one_table(spark: Any, shop: Any, monkeypatch: pytest.Monkey
         ask(shop, 3)
         later = json.loads(shop.maintain("--max-minutes", "59", "--json").stdout)
         assert "would take about 60.0 minutes and --max-minutes leaves 5" in later["reason"]
-    ask(shop, 3)
+    ask(shop, 3.5)
     moved = shop.maintained()
     assert moved["decision"] == "move"
     (commit,) = lines(shop, "commit")
