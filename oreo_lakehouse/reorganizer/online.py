@@ -1,8 +1,8 @@
 """The loop that maintenance runs: a batch of queries in, advice out, and everything remembered as JSON in between.
 
 A batch is about queries that ran already, so decisions in its middle cannot be applied back in time: the strategy sees
-the queries one by one. Whether a move pays is decided so; of all moves of a batch at most one is made, and since it costs
-the same wherever it goes, it goes to the best state that is known at the end.
+the queries one by one. Whether a move pays is decided so; of all moves of a batch at most one is made, and since it
+costs the same wherever it goes, it goes to the best state that is known at the end.
 """
 
 from __future__ import annotations
