@@ -35,6 +35,10 @@ def record(fmt: str, rows: int, blocks: int, rounds: int, found: Found) -> dict[
         for name in ("ours", "ours, qd-tree")
         for part in ("verify", "verify, facts")
     }
+    ratios |= {
+        f"{name} / {name}: plain copy of it": seconds[name] / seconds[f"{name}: plain copy of it"]
+        for name in ("ours", "ours, qd-tree")
+    }
     whole = seconds["ours"] + seconds["ours: verify, facts"]
     return {
         "format": fmt,
