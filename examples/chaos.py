@@ -9,137 +9,106 @@ every step both must hold the same rows; queries must answer the same with pruni
 as they did, no file may be left that nobody owns, and the ledger must tell what the table's own history shows. A
 history that fails is cut down and printed as a command that plays it again.
 
-After each history, on tables of the same kind: commands of ours are killed (SIGKILL) at random steps; storage,
-catalog and clock fail under them; and two to four maintainers race with each other, with appenders (Spark, and delta-rs
-or pyiceberg) that never pause, and with OPTIMIZE, VACUUM or their like. Each time the rows must be there once, and the
+Between histories, on tables of the same kinds: commands of ours are killed (SIGKILL) at random steps; storage, catalog
+and clock fail under them; and two to four maintainers race with each other, with appenders (Spark, and delta-rs or
+pyiceberg) that never pause, and with OPTIMIZE, VACUUM or their like. Each time the rows must be there once, and the
 next run must find the table in order, tidy up and go on. And a process of its own is given hostile names,
 configurations, query logs and files of the store: it must answer with a sentence and an exit code, and touch nothing
 that is not ours.
 
-`--into FILE` adds up runs: seeds go on where the last run ended. Exit code 1 if anything failed.
+`--into FILE` adds up runs: rounds go on where the last run ended. `--show FILE` tells what is in it. Exit code 1 if
+anything failed.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
-import random
+import os
+import queue
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "chaos"))  # the suite plays a share of the same
 
-from faults import Faulted, Faults
-from faultystorage import ROOM, faulty_storage
-from histories import Tally, explored, world_of
-from kills import Killed, kill_and_go_on
-from playground import playground, warehouse_of
-from races import Race, Raced
-from scene import scene
+from rounds import Wanted
 from strangers import KINDS
 
-HOSTILE = Path(__file__).parent.parent / "tests" / "chaos" / "hostile.py"
+ROUNDS = Path(__file__).parent.parent / "tests" / "chaos" / "rounds.py"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS), metavar="KIND")
-    parser.add_argument("--seed", type=int, help="of the first history; by default 1, or where FILE ended")
-    parser.add_argument("--steps", type=int, default=15, help="in each history")
-    parser.add_argument("--kills", type=int, default=5, help="tried after each history")
-    parser.add_argument("--faults", type=int, default=3, help="tried after each history")
-    parser.add_argument("--race", type=float, default=20, help="seconds of a race after each history")
-    parser.add_argument("--inputs", type=int, default=100, help="hostile ones after each history")
-    parser.add_argument("--into", type=Path, metavar="FILE", help="add what was tried to that of earlier runs")
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    known: dict[str, Any] = json.loads(given.into.read_text()) if given.into and given.into.exists() else {}
-    first = given.seed if given.seed is not None else known.get("next_seed", 1)
-    with playground() as spark:
-        found = played(spark, given, first, known)
-    show(found, as_json=given.json)
-    return 1 if found["failures"] else 0
+    given = _options()
+    if given.show:
+        show(json.loads(given.show.read_text()), as_json=given.json)
+        return 0
+    total: dict[str, Any] = json.loads(given.into.read_text()) if given.into and given.into.exists() else {}
+    first = given.round if given.round is not None else total.get("next_round", 1)
+    lines = queue.Queue[tuple[int, str]]()
+    workers = [worker(given, first + place, place, lines) for place in range(given.processes)]
+    try:
+        total = gathered(workers, lines, total, given)
+    except KeyboardInterrupt:  # the workers heard it, too, and stop their Spark by themselves
+        for one in workers:
+            one.wait()
+    show(total, as_json=given.json)
+    return 1 if total.get("failures") else 0
 
 
-def played(spark: Any, given: argparse.Namespace, first: int, known: dict[str, Any]) -> dict[str, Any]:
-    """One seed after the other until the time is over; after each, the sums are in the file."""
-    storage, started, total = faulty_storage(spark), time.monotonic(), known
-    folder = scene(spark, warehouse_of(spark) / "hostile") if given.inputs else Path()
-    for seed in itertools.count(first):
-        kind = given.kinds[(seed - 1) % len(given.kinds)]
-        minutes = (time.monotonic() - started) / 60
-        if minutes > given.minutes:
-            return total
-        told(f"{minutes:.0f} of {given.minutes:.0f} min: {kind}, seed {seed}")
-        tally, killed, faulted, raced = Tally(), Killed(), Faulted(), Raced()
-        hostile: dict[str, Any] = {"inputs": 0}
-        failures: list[str] = []
-        begun = time.monotonic()
+def worker(
+    given: argparse.Namespace, first: int, place: int, lines: queue.Queue[tuple[int, str]]
+) -> subprocess.Popen[str]:
+    """One process that plays every n-th round; each line that it prints comes into the queue, and an empty one last."""
+    wanted = Wanted(
+        *(given.minutes, first, given.processes, given.kinds, given.histories, given.steps),
+        *(given.kills, given.faults, given.race, given.inputs),
+    )
+    words = [sys.executable, str(ROUNDS), json.dumps(vars(wanted))]
+    started = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
 
-        def history(kind: str = kind, seed: int = seed, tally: Tally = tally) -> None:
-            explored(spark, kind, seed, given.steps, tally)
+    def read() -> None:
+        assert started.stdout is not None
+        for line in started.stdout:
+            lines.put((place, line))
+        lines.put((place, ""))
 
-        def kills(kind: str = kind, seed: int = seed, killed: Killed = killed) -> None:
-            with world_of(spark, kind) as world:
-                draw = random.Random(seed)
-                for _ in range(given.kills):
-                    kill_and_go_on(world, draw, killed)
-                world.check_every_version()
+    threading.Thread(target=read, daemon=True).start()
+    return started
 
-        def faults(kind: str = kind, seed: int = seed, faulted: Faulted = faulted) -> None:
-            try:
-                with world_of(spark, kind, "faulty://") as world:
-                    draw = random.Random(seed)
-                    for _ in range(given.faults):
-                        Faults(world, storage, faulted).fault_and_go_on(draw)
-                    world.check_every_version()
-            finally:
-                storage.fault(ROOM, None)
 
-        def race(kind: str = kind, seed: int = seed, raced: Raced = raced) -> None:
-            with world_of(spark, kind) as world:
-                Race(world, warehouse_of(spark), raced).run(given.race, 2 + seed % 3)
-
-        def inputs(seed: int = seed, hostile: dict[str, Any] = hostile, failures: list[str] = failures) -> None:
-            words = [sys.executable, str(HOSTILE), str(folder), "--inputs", str(given.inputs)]
-            done = subprocess.run([*words, "--seed", str(seed)], capture_output=True, text=True, check=False)
-            hostile.update(json.loads(done.stdout))
-            failures += hostile.pop("failures")
-            hostile.pop("peak_mb")
-
-        rounds: list[tuple[bool, Callable[[], None]]] = [
-            *((True, history), (given.kills > 0, kills), (given.faults > 0, faults), (given.race > 0, race)),
-            (given.inputs > 0, inputs),
-        ]
-        for wanted, one in rounds:
-            try:
-                if wanted:
-                    one()
-            except Exception as failure:
-                failures.append(f"{kind}, seed {seed}, {one.__name__}: {failure}")
-        for failure in failures:
+def gathered(
+    workers: list[subprocess.Popen[str]],
+    lines: queue.Queue[tuple[int, str]],
+    total: dict[str, Any],
+    given: argparse.Namespace,
+) -> dict[str, Any]:
+    """What all rounds found, on top of what was known; after each, the sums are in the file."""
+    started, at_work = time.monotonic(), len(workers)
+    while at_work:
+        told(f"{(time.monotonic() - started) / 60:.0f} of {given.minutes:.0f} min: {summary(total)}")
+        try:
+            place, line = lines.get(timeout=5)
+        except queue.Empty:
+            continue
+        if line:
+            found: dict[str, Any] = json.loads(line)
+            following = max(total.pop("next_round", 1), found.pop("number") + 1)
+        else:
+            at_work -= 1
+            code = workers[place].wait()
+            found = {"failures": [f"a process ended with {code}; its last words stand above"] if code else []}
+            following = total.pop("next_round", 1)
+        for failure in found["failures"]:
             sys.stderr.write(f"\n{failure}\n")
-        total = added(
-            total,
-            {
-                "kinds": {kind: vars(tally)},
-                "kills": vars(killed),
-                "faults": vars(faulted),
-                "races": vars(raced),
-                "hostile": hostile,
-                "failures": failures,
-                "minutes": (time.monotonic() - begun) / 60,
-            },
-        ) | {"next_seed": seed + 1}
+        total = added(total, found) | {"next_round": following}
         if given.into:
-            given.into.write_text(json.dumps(total, indent=1))
+            unfinished = given.into.with_suffix(".unfinished")
+            unfinished.write_text(json.dumps(total, indent=1, sort_keys=True) + "\n")
+            os.replace(unfinished, given.into)
     return total
 
 
@@ -159,6 +128,17 @@ def told(what: str) -> None:
         sys.stderr.write(f"\r\033[K{what}")
 
 
+def summary(found: dict[str, Any]) -> str:
+    """One line."""
+    histories = sum(tally["histories"] for tally in found.get("kinds", {}).values())
+    kills, faults = (found.get(name, {}).get(name, 0) for name in ("kills", "faults"))
+    raced, inputs = found.get("races", {}).get("seconds", 0) / 60, found.get("hostile", {}).get("inputs", 0)
+    return (
+        f"{histories:,} histories, {kills:,} kills, {faults:,} faults, {raced:.0f} min of races, "
+        f"{inputs:,} hostile inputs; {len(found.get('failures', []))} failed"
+    )
+
+
 def show(found: dict[str, Any], *, as_json: bool) -> None:
     """What was tried, and what failed."""
     told("")
@@ -175,14 +155,30 @@ def show(found: dict[str, Any], *, as_json: bool) -> None:
         sums = [one + more for one, more in zip(sums, line, strict=True)]
         print(f"{kind:24s}" + "".join(f"{number:15,.0f}" for number in line))
     print(f"{'all':24s}" + "".join(f"{number:15,.0f}" for number in sums))
-    for title, part in (("kills", "points"), ("faults", "kinds"), ("hostile", "kinds")):
-        about = found.get(title, {})
-        count = next((about[name] for name in ("kills", "faults", "inputs") if name in about), 0)
-        print(f"{count:,} {title}: {', '.join(f'{n:,} {what}' for what, n in sorted(about.get(part, {}).items()))}")
-    raced = found.get("races", {"seconds": 0, "done": {}})
-    done = ", ".join(f"{n:,} {what}" for what, n in sorted(raced["done"].items()))
-    print(f"{raced['seconds'] / 60:.1f} minutes of races: {done}")
-    print(f"{found.get('minutes', 0):.0f} minutes; {len(found.get('failures', []))} failed")
+    for title, part in (("kills", "points"), ("faults", "kinds"), ("hostile", "kinds"), ("races", "done")):
+        about = found.get(title, {}).get(part, {})
+        print(f"{title}: {', '.join(f'{n:,} {what}' for what, n in sorted(about.items()))}")
+    minutes = found.get("minutes", {})
+    print(f"minutes of one process: {', '.join(f'{n:.0f} {what}' for what, n in minutes.items())}")
+    print(summary(found))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="side by side, each with its Spark")
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS), metavar="KIND")
+    parser.add_argument("--round", type=int, help="the first one; by default 1, or where FILE ended")
+    parser.add_argument("--histories", type=int, default=20, help="in each round")
+    parser.add_argument("--steps", type=int, default=8, help="in each history")
+    parser.add_argument("--kills", type=int, default=10, help="tried in each round")
+    parser.add_argument("--faults", type=int, default=4, help="tried in each round")
+    parser.add_argument("--race", type=float, default=36, help="seconds of a race in each round")
+    parser.add_argument("--inputs", type=int, default=50, help="hostile ones in each round")
+    parser.add_argument("--into", type=Path, metavar="FILE", help="add what was tried to that of earlier runs")
+    parser.add_argument("--show", type=Path, metavar="FILE", help="tell what is in such a file, and try nothing")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

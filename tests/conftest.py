@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from faultystorage import ROOM, faulty_storage
 from quickspark import QUICK, SHORT, without_processes
+from restcatalog import rest_settings
 
 from oreo_lakehouse.config import load_config
 from oreo_lakehouse.session import spark_session
@@ -43,7 +44,7 @@ def spark(warehouse: Path) -> Iterator[SparkSession]:
     flags = {
         "spark.warehouse": str(warehouse),
         "spark.driver_memory": "3g",
-        "spark.conf": {**QUICK, **SHORT},
+        "spark.conf": {**QUICK, **SHORT, **rest_settings()},
     }
     session = spark_session(load_config(flags=flags, environ={}))
     without_processes(session)

@@ -35,20 +35,21 @@ class Faulted:
 
 
 class Faults:
-    """A table, and its store, on storage that can fail."""
+    """A table, and its store, on storage that can fail; or in a catalog that can, where one is given."""
 
-    def __init__(self, world: World, storage: Any, faulted: Faulted) -> None:
-        self.world, self.storage, self.faulted = world, storage, faulted
+    def __init__(self, world: World, storage: Any, faulted: Faulted, catalog: Any = None) -> None:
+        self.world, self.storage, self.faulted, self.catalog = world, storage, faulted, catalog
         self._store = world.folder / "store"
 
     def fault_and_go_on(self, draw: random.Random) -> None:
         """One fault in one command; afterwards the rows are there, and the next run does its work."""
         world = self.world
-        kind = draw.choice([kind for kind in FAULTS if kind != "catalog locked" or world.kind.format == "iceberg"])
+        possible = CATALOG_FAULTS if self.catalog is not None else FAULTS
+        kind = draw.choice([kind for kind in possible if kind != "catalog locked" or world.kind.format == "iceberg"])
         action = draw.choice(["maintain", "maintain", "roll_back", "go_back"])
         world.append(draw.randrange(1000))
         world.read_anew()
-        heal = FAULTS[kind](self, draw)
+        heal = possible[kind](self, draw)
         try:
             getattr(world, action)(draw.randrange(1000))
             answer = "went on"
@@ -143,6 +144,24 @@ class Faults:
         catalog.execute("begin immediate")
         return catalog.close
 
+    def catalog_gone(self, _: random.Random) -> Heal:
+        """Nobody answers there."""
+        self.catalog.gone(True)
+        return lambda: self.catalog.gone(False)
+
+    def catalog_slow(self, draw: random.Random) -> Heal:
+        self.catalog.slow(draw.choice([50, 200]))
+        return lambda: self.catalog.slow(0)
+
+    def answers_lost(self, draw: random.Random) -> Heal:
+        """One commit is done, and whoever asked for it hears of an error."""
+        self.catalog.fail(draw.randrange(4), draw.choice([1, 9]), True)
+        return lambda: self.catalog.fail(0, 0, False)
+
+    def requests_lost(self, draw: random.Random) -> Heal:
+        self.catalog.fail(draw.randrange(4), draw.choice([1, 9]), False)
+        return lambda: self.catalog.fail(0, 0, False)
+
 
 def _nothing() -> None:
     pass
@@ -158,4 +177,10 @@ FAULTS: dict[str, Callable[[Faults, random.Random], Heal]] = {
     "clock turned": Faults.clock,
     "lock of another machine": Faults.foreign_lock,
     "catalog locked": Faults.catalog_locked,
+}
+CATALOG_FAULTS: dict[str, Callable[[Faults, random.Random], Heal]] = {
+    "catalog gone": Faults.catalog_gone,
+    "catalog slow": Faults.catalog_slow,
+    "answers of commits lost": Faults.answers_lost,
+    "requests of commits lost": Faults.requests_lost,
 }

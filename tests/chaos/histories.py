@@ -84,10 +84,10 @@ def drawn(seed: int, length: int) -> list[Step]:
 
 
 @contextmanager
-def world_of(spark: SparkSession, kind: str, scheme: str = "") -> Generator[World]:
+def world_of(spark: SparkSession, kind: str, scheme: str = "", catalog: str = "iceberg") -> Generator[World]:
     """A table of a kind, gone afterwards; with a scheme, it and its store are on that storage."""
     number, delta = next(_schemas), KINDS[kind].format == "delta"
-    schema, what = (f"history{number}", "database") if delta else (f"iceberg.history{number}", "namespace")
+    schema, what = (f"history{number}", "database") if delta else (f"{catalog}.history{number}", "namespace")
     folder = Path(tempfile.mkdtemp(prefix="oreo-history-"))
     spark.sql(f"create {what} {schema}")
     try:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from quickspark import QUICK, without_processes
+from restcatalog import rest_settings
 
 from oreo_lakehouse.config import load_config
 from oreo_lakehouse.session import spark_session
@@ -29,7 +30,7 @@ def playground(master: str = "local[2]") -> Generator[SparkSession]:
         "spark.master": master,
         "spark.warehouse": str(folder),
         "spark.driver_memory": "3g",
-        "spark.conf": QUICK,
+        "spark.conf": {**QUICK, **rest_settings()},
     }
     spark = spark_session(load_config(flags=flags, environ={}))
     without_processes(spark)

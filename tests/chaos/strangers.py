@@ -142,7 +142,8 @@ class Strangers:
             options = (
                 "options => map('rewrite-all', 'true')" if number % 2 else "options => map('min-input-files', '2')"
             )
-            self.sql(f"call iceberg.system.rewrite_data_files(table => '{self._short()}', {options})")
+            catalog, _, short = self.name.partition(".")
+            self.sql(f"call {catalog}.system.rewrite_data_files(table => '{short}', {options})")
 
     def clean(self, number: int) -> None:
         """VACUUM, or the expiry of snapshots: older versions may be gone, the present one not."""
@@ -150,14 +151,12 @@ class Strangers:
             self.sql(f"vacuum {self.name} retain 0 hours")
         else:
             now = datetime.now(UTC).replace(tzinfo=None) + timedelta(minutes=1)
+            catalog, _, short = self.name.partition(".")
             self.sql(
-                f"call iceberg.system.expire_snapshots(table => '{self._short()}', "
+                f"call {catalog}.system.expire_snapshots(table => '{short}', "
                 f"older_than => timestamp'{now}', retain_last => 1)"
             )
         self.versions.clear()
-
-    def _short(self) -> str:
-        return self.name.removeprefix("iceberg.")
 
     def _changeable(self, number: int) -> tuple[str, str]:
         loose = [item for item in self.model.names.items() if item[0] not in ("id", "part")]

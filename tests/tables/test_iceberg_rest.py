@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from iceberg_support import java_new, make_table, numbers, rows_of
+from iceberg_support import make_table, numbers, rows_of
 from lake import staged_layout
+from restcatalog import rest_catalog
 
-from oreo_lakehouse.jvm import compile_java, hadoop_conf, jvm
 from oreo_lakehouse.tables.contract import Committed, Conflicted, Unknown
 
 if TYPE_CHECKING:
@@ -22,24 +21,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def server(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A real HTTP server over a catalog of its own, known to Spark as `rest`."""
-    folder = tmp_path_factory.mktemp("rest")
-    settings = jvm(spark).java.util.HashMap()
-    settings.put("uri", f"jdbc:sqlite:{folder}/catalog.db")
-    settings.put("warehouse", f"file://{folder}/tables")
-    settings.put("jdbc.schema-version", "V1")
-    catalog = jvm(spark).org.apache.iceberg.CatalogUtil.loadCatalog(
-        "org.apache.iceberg.jdbc.JdbcCatalog", "behind", settings, hadoop_conf(spark)
-    )
-    source = Path(__file__).with_name("RestCatalog.java").read_text(encoding="utf-8")
-    server = java_new(spark, compile_java(spark, source, "RestCatalog"), catalog)
-    spark.conf.set("spark.sql.catalog.rest", "org.apache.iceberg.spark.SparkCatalog")
-    spark.conf.set("spark.sql.catalog.rest.type", "rest")
-    spark.conf.set("spark.sql.catalog.rest.uri", f"http://127.0.0.1:{server.port()}")
-    spark.conf.set("spark.sql.catalog.rest.rest.client.max-retries", "1")
-    spark.sql("CREATE NAMESPACE rest.db")
-    yield server
-    server.stop()
+    with rest_catalog(spark, tmp_path_factory.mktemp("rest")) as server:
+        spark.sql("CREATE NAMESPACE rest.db")
+        yield server
 
 
 @pytest.fixture
@@ -76,9 +60,9 @@ def test_a_commit_whose_answer_is_lost_is_found_again(
     name = table.identity.name
     staged = staged_layout(table)
     before = rows_of(spark, name)
-    server.fail(commits, afterwards)
+    server.fail(0, commits, afterwards)
     result = table.commit(staged, {})
-    server.fail(0, False)
+    server.fail(0, 0, False)
     assert isinstance(result, expected), result
     assert rows_of(spark, name) == before
     assert isinstance(table.commit(staged, {}), Committed)

@@ -26,38 +26,53 @@ public class RestCatalog implements HttpHandler {
   private final Catalog catalog;
   private final ObjectMapper mapper;
   private final HttpServer server;
+  private int passing = 0;
   private int failures = 0;
   private boolean lands = false;
+  private volatile long pause = 0;
+  private volatile boolean gone = false;
 
-  public RestCatalog(Catalog catalog) throws Exception {
+  public RestCatalog(Catalog catalog, String port) throws Exception {
     this.catalog = catalog;
     java.lang.reflect.Method method =
         Class.forName("org.apache.iceberg.rest.RESTObjectMapper", true, catalog.getClass().getClassLoader())
             .getDeclaredMethod("mapper", new Class[0]);
     method.setAccessible(true);
     this.mapper = (ObjectMapper) method.invoke(null, new Object[0]);
-    this.server = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
+    this.server = HttpServer.create(new InetSocketAddress("127.0.0.1", Integer.parseInt(port)), 0);
     server.createContext("/v1/", this);
     server.setExecutor(Executors.newFixedThreadPool(4));
     server.start();
-  }
-
-  public int port() {
-    return server.getAddress().getPort();
   }
 
   public void stop() {
     server.stop(0);
   }
 
-  /** Answer the next so many commits with 503 after they were done, or instead of doing them. */
-  public synchronized void fail(int commits, boolean afterLanding) {
+  /** Let some commits pass, and answer the next so many with an error after they were done, or instead of doing them. */
+  public synchronized void fail(int first, int commits, boolean afterLanding) {
+    passing = first;
     failures = commits;
     lands = afterLanding;
   }
 
+  /** Let every answer come so much later. */
+  public void slow(long milliseconds) {
+    pause = milliseconds;
+  }
+
+  /** Answer nobody any more, or again. */
+  public void gone(boolean now) {
+    gone = now;
+  }
+
   public void handle(HttpExchange exchange) {
     try {
+      Thread.sleep(pause);
+      if (gone) {
+        exchange.close();
+        return;
+      }
       String body = new String(exchange.getRequestBody().readAllBytes(), "UTF-8");
       try {
         String[] path = exchange.getRequestURI().getPath().substring(4).split("/");
@@ -72,6 +87,8 @@ public class RestCatalog implements HttpHandler {
       }
     } catch (java.io.IOException e) {
       throw new java.io.UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      exchange.close();
     }
   }
 
@@ -118,8 +135,9 @@ public class RestCatalog implements HttpHandler {
   }
 
   private synchronized Object update(TableIdentifier table, UpdateTableRequest request) {
-    boolean fails = failures > 0;
-    failures = fails ? failures - 1 : 0;
+    boolean fails = passing == 0 && failures > 0;
+    failures = fails ? failures - 1 : failures;
+    passing = passing > 0 ? passing - 1 : 0;
     Object done = fails && !lands ? null : CatalogHandlers.updateTable(catalog, table, request);
     if (fails) {
       throw new IllegalStateException("the connection was lost");
