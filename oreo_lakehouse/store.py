@@ -21,6 +21,8 @@ from oreo_lakehouse.jvm import error_class, error_reason, hadoop_conf, jvm
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from oreo_lakehouse.config import Config
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -67,6 +69,11 @@ def open_store(spark: SparkSession, root: str) -> Store:
     """The store at `root`, wherever the session reaches; this machine's disk needs no JVM, and is faster without."""
     store = HadoopStore(spark, root)
     return store if store.local_root is None else LocalStore(store.local_root)
+
+
+def configured_store(spark: SparkSession, config: Config) -> Store:
+    """The store that the settings name, or the one in the warehouse."""
+    return open_store(spark, config.store or default_root(spark))
 
 
 _UNFINISHED = ".unfinished-"

@@ -20,9 +20,18 @@ from oreo_lakehouse.cli.frame import (
 )
 from oreo_lakehouse.config import parse_duration, parse_size
 from oreo_lakehouse.errors import ConfigError, ExitCode, HistoryError
-from oreo_lakehouse.maintenance.fleet import TableRun, every_known_table, expand, maintain_all
+from oreo_lakehouse.maintenance.fleet import (
+    TableRun,
+    every_known_table,
+    expand,
+    idle_runs,
+    is_pattern,
+    maintain_all,
+)
+from oreo_lakehouse.maintenance.offline import offline_store
 from oreo_lakehouse.maintenance.options import RunOptions
 from oreo_lakehouse.report import console, outcomes
+from oreo_lakehouse.store import configured_store
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -71,14 +80,22 @@ def oreo_maintain(
         deadline=None if max_minutes is None else time.monotonic() + 60 * max_minutes,
     )
     chosen = settings(config, master, **{"decide.alpha": alpha})
+    store = offline_store(chosen) if every else None
+    wanted = list(dict.fromkeys(named)) if store is None else every_known_table(store)
     runs: list[TableRun] = []
-    with running_spark(chosen) as (spark, progress):
-        wanted = every_known_table(spark, chosen) if every else expand(spark, named)
-        if not wanted:
-            raise HistoryError("no table has a history yet: `oreo history import TABLE FILE` adds one")
-        for run in maintain_all(spark, wanted, chosen, options, only_tables=wanted != named, progress=progress):
-            runs.append(run)
-            _show(run, as_json=as_json, alone=len(wanted) == 1)
+    for run in idle_runs([name for name in wanted if not is_pattern(name)], chosen, options):
+        runs.append(run)
+        _show(run, as_json=as_json, alone=[run.table] == wanted)
+    done = {run.table for run in runs}
+    if len(done) < len(wanted) or not wanted:
+        with running_spark(chosen) as (spark, progress):
+            wanted = every_known_table(configured_store(spark, chosen)) if every else expand(spark, named)
+            if not wanted:
+                raise HistoryError("no table has a history yet: `oreo history import TABLE FILE` adds one")
+            rest = [name for name in wanted if name not in done]
+            for run in maintain_all(spark, rest, chosen, options, only_tables=wanted != named, progress=progress):
+                runs.append(run)
+                _show(run, as_json=as_json, alone=len(wanted) == 1)
     if len(runs) > 1 and not as_json:
         outcomes.show_runs(runs)
     worst = max((run.exit_code for run in runs), default=ExitCode.DONE)

@@ -18,7 +18,7 @@ from oreo_lakehouse.maintenance.pending import Pending
 from oreo_lakehouse.maintenance.shards import ShardBook, shard_folder, shards_of
 from oreo_lakehouse.maintenance.shardtable import ShardTable
 from oreo_lakehouse.maintenance.state import StateStore
-from oreo_lakehouse.store import Store, default_root, open_store, parsed
+from oreo_lakehouse.store import Store, configured_store, parsed
 from oreo_lakehouse.tables.commits import FOLD, ROLLBACK
 
 if TYPE_CHECKING:
@@ -128,8 +128,11 @@ def open_dossier(spark: SparkSession, table_name: str, config: Config) -> Dossie
     """Find the table and open what is kept about it."""
     from oreo_lakehouse.tables.resolve import open_table  # not before it is needed: it loads Spark
 
-    table = open_table(spark, table_name)
-    store = open_store(spark, config.store or default_root(spark))
+    return dossier_on(open_table(spark, table_name), configured_store(spark, config))
+
+
+def dossier_on(table: Table, store: Store) -> Dossier:
+    """What is kept about a table that is open already."""
     uuid = table.identity.uuid
     return Dossier(
         table=table,

@@ -7,13 +7,20 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from oreo_lakehouse.errors import ExitCode, NotATableError, OreoError, TableNotFoundError, was_interrupted
+from oreo_lakehouse.errors import (
+    ConflictError,
+    ExitCode,
+    NotATableError,
+    OreoError,
+    TableNotFoundError,
+    was_interrupted,
+)
 from oreo_lakehouse.jvm import error_reason
+from oreo_lakehouse.maintenance.idle import idle
 from oreo_lakehouse.maintenance.maintain import maintain
 from oreo_lakehouse.maintenance.options import RunOptions
 from oreo_lakehouse.maintenance.progress import Progress, silent
 from oreo_lakehouse.maintenance.registry import known_tables
-from oreo_lakehouse.store import default_root, open_store
 from oreo_lakehouse.tables.certificate import quoted
 
 if TYPE_CHECKING:
@@ -21,6 +28,7 @@ if TYPE_CHECKING:
 
     from oreo_lakehouse.config import Config
     from oreo_lakehouse.maintenance.outcome import Outcome
+    from oreo_lakehouse.store import Store
 
 
 @dataclass(frozen=True)
@@ -38,9 +46,28 @@ class TableRun:
         return self.error.exit_code if isinstance(self.error, OreoError) else ExitCode.CANNOT_RUN
 
 
-def every_known_table(spark: SparkSession, config: Config) -> list[str]:
-    """The names of all tables that were maintained or have an imported history under the configured store."""
-    return [table.name for table in known_tables(open_store(spark, config.store or default_root(spark)))]
+def every_known_table(store: Store) -> list[str]:
+    """The names of all tables that were maintained or have an imported history under a store."""
+    return [table.name for table in known_tables(store)]
+
+
+def is_pattern(name: str) -> bool:
+    """Whether a name stands for several tables, as `db.*` does; in a path, a star is a star."""
+    return "*" in name and "/" not in name
+
+
+def idle_runs(tables: Sequence[str], config: Config, options: RunOptions) -> Iterator[TableRun]:
+    """The runs that are over before Spark is needed; the other tables are for `maintain_all`."""
+    for table in tables:
+        try:
+            outcome = idle(table, config, options)
+        except ConflictError as error:
+            yield TableRun(table, error=error)
+            continue
+        except OreoError:  # a run with Spark finds the same, and may know more
+            continue
+        if outcome is not None:
+            yield TableRun(table, outcome)
 
 
 def expand(spark: SparkSession, names: Sequence[str]) -> list[str]:
@@ -51,8 +78,7 @@ def expand(spark: SparkSession, names: Sequence[str]) -> list[str]:
     """
     found: dict[str, None] = {}
     for name in names:
-        is_pattern = "*" in name and "/" not in name
-        found |= dict.fromkeys(_matching(spark, name) if is_pattern else [name])
+        found |= dict.fromkeys(_matching(spark, name) if is_pattern(name) else [name])
     return list(found)
 
 

@@ -20,13 +20,14 @@ from oreo_lakehouse.maintenance.facts import FactStore
 from oreo_lakehouse.maintenance.ledger import Ledger
 from oreo_lakehouse.maintenance.state import StateStore
 from oreo_lakehouse.session import spark_settings
-from oreo_lakehouse.store import LocalStore, Store, default_root, open_store
+from oreo_lakehouse.store import LocalStore, Store, configured_store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from oreo_lakehouse.config import Config
     from oreo_lakehouse.layouts.blocks import Blocks
+    from oreo_lakehouse.predicates.values import Kind
     from oreo_lakehouse.tables.contract import LayoutCommit, TableIdentity
 
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
@@ -42,6 +43,8 @@ class TableReader(Protocol):
     def version(self) -> int: ...
 
     def layout_commits(self) -> list[LayoutCommit]: ...
+
+    def schema(self) -> dict[str, Kind]: ...
 
     def column_keys(self) -> dict[str, str]: ...
 
@@ -82,20 +85,24 @@ def open_view(spark: SparkSession, table: str, config: Config) -> TableView:
     """A table as Spark sees it."""
     from oreo_lakehouse.tables.resolve import open_table
 
-    return TableView(open_table(spark, table), open_store(spark, config.store or default_root(spark)))
+    return TableView(open_table(spark, table), configured_store(spark, config))
 
 
 def open_offline(table: str, config: Config) -> TableView | None:
     """A table seen without Spark, or None if that cannot be done for sure."""
+    store = offline_store(config)
+    found = None if store is None else _delta(table) or _iceberg(table, config)
+    return None if store is None or found is None else TableView(found, store)
+
+
+def offline_store(config: Config) -> Store | None:
+    """The store without Spark, or None if it cannot be said for sure where Spark would have it, or is not here."""
     settings = spark_settings(config)
     if _elsewhere(settings) or _spark_is_here():
         return None
     warehouse = _local(settings["spark.sql.warehouse.dir"])
     root = _local(config.store) if config.store else warehouse and warehouse / "_oreo"
-    if root is None:
-        return None
-    found = _delta(table) or _iceberg(table, config)
-    return None if found is None else TableView(found, LocalStore(str(root)))
+    return None if root is None else LocalStore(str(root))
 
 
 def _spark_is_here() -> bool:

@@ -39,6 +39,11 @@ def register(store: Store, identity: TableIdentity) -> str | None:
     return others[-1].uuid if others else None
 
 
+def is_registered(store: Store, identity: TableIdentity) -> bool:
+    """Whether the table is remembered under its name."""
+    return store.read(f"{_FOLDER}/{_key(identity.name)}/{_key(identity.uuid)}.json") is not None
+
+
 def known_tables(store: Store) -> list[KnownTable]:
     """The newest table under each name, by name."""
     newest: dict[str, KnownTable] = {}

@@ -1,0 +1,95 @@
+"""A run that has nothing to decide about, ended before Spark is started.
+
+On a schedule most runs are of this kind, and starting Spark takes many times as long as finding that out. It writes the
+same line into the ledger, and answers the same, as a run that asked Spark; whatever it cannot tell for sure, or would
+have to mend, is left to such a run.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, cast
+
+from oreo_lakehouse.history.compaction import tend
+from oreo_lakehouse.maintenance.dossier import dossier_on
+from oreo_lakehouse.maintenance.evidence import observe, obstacle
+from oreo_lakehouse.maintenance.lock import locked
+from oreo_lakehouse.maintenance.offline import open_offline
+from oreo_lakehouse.maintenance.progress import silent
+from oreo_lakehouse.maintenance.pruned import last_mode
+from oreo_lakehouse.maintenance.registry import is_registered
+from oreo_lakehouse.maintenance.run import Run
+from oreo_lakehouse.maintenance.shards import shard_folder, shard_id
+from oreo_lakehouse.maintenance.state import State, StateStore
+from oreo_lakehouse.maintenance.weighing import BYTES
+
+if TYPE_CHECKING:
+    from oreo_lakehouse.config import Config
+    from oreo_lakehouse.maintenance.dossier import Dossier
+    from oreo_lakehouse.maintenance.options import RunOptions
+    from oreo_lakehouse.maintenance.outcome import Outcome
+    from oreo_lakehouse.tables.contract import Table
+
+
+def idle(table: str, config: Config, options: RunOptions) -> Outcome | None:
+    """The outcome of a run without new queries; None where only Spark can tell, or where there is something to do.
+
+    Raises:
+        ConflictError: another run is at the table.
+    """
+    view = None if options.after_optimize else open_offline(table, config)
+    if view is None:
+        return None
+    # Before there is anything to decide about, a run asks no more of a table than a reader knows.
+    dossier = dossier_on(cast("Table", view.table), view.store)
+    identity = dossier.table.identity
+    config = config.for_table(table, identity.name)
+    reads_only = options.dry_run
+    with nullcontext() if reads_only else locked(dossier.store, identity.uuid, identity.name):
+        run = Run(dossier, config, options, silent)
+        state = _settled(dossier, config)
+        blocks = None if state is None else view.table.blocks()
+        if state is None or blocks is None:
+            return None
+        queries, _ = dossier.history.read_since(state.cursor)
+        sizes = {} if config.decide.weigh == BYTES else None  # of the columns that no query reads
+        evidence = observe(dossier, view.table.version(), blocks, queries, config.layout, sizes)
+        reason = obstacle(evidence, identity.name, state.queries, config.layout.target_file_size)
+        shards = [shard_id(first) for first in dossier.book.firsts()]
+        if queries or reason is None or not all(_is_idle(dossier, shard, state) for shard in shards):
+            return None
+        if not reads_only:
+            tend(dossier.history, config.history)
+        told = {"shards": {}, "shadow": options.shadow} if len(shards) > 1 else {}
+        run.record.decided(evidence, "stay", reason, told)
+        run.record.write(None)
+        return run.outcome(evidence, "stay", reason)
+
+
+def _settled(dossier: Dossier, config: Config) -> State | None:
+    """What was remembered, if an earlier run left nothing to mend or to tell."""
+    if not is_registered(dossier.store, dossier.table.identity) or _left_open(dossier, dossier.table.identity.uuid):
+        return None
+    state, damage = dossier.states.load(set_aside=False)
+    counted_alike = state.number == 0 or state.weigh == config.decide.weigh
+    mode = last_mode(dossier.ledger.lines(["decision"]))
+    ahead = dossier.ledger.last_time() > datetime.now(UTC)
+    if damage or ahead or not counted_alike or mode not in (None, config.decide.skipping):
+        return None
+    return state
+
+
+def _is_idle(dossier: Dossier, shard: str, whole: State) -> bool:
+    """A shard reads the history by itself: where others were in its way, it has not come as far as the table."""
+    folder = shard_folder(dossier.table.identity.uuid, shard)
+    state, damage = StateStore(dossier.store, folder).load(set_aside=False)
+    cursor = state.cursor if state.number else whole.cursor
+    if damage or _left_open(dossier, folder):
+        return False
+    return cursor == whole.cursor or not dossier.history.read_since(cursor)[0]
+
+
+def _left_open(dossier: Dossier, folder: str) -> bool:
+    """Whether a run died there."""
+    return bool(dossier.store.entries(f"{folder}/pending"))
