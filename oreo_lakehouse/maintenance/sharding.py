@@ -2,7 +2,8 @@
 
 A shard's run is a table's run, on the shard's own state and ledger, and saves its state after its commit: if the whole
 run dies, shards that were done stay done. Shards that most was asked of come first, so a budget goes where it helps.
-Where others are writing all the time, that shard has to wait for another run, and the other shards do not.
+Where others are writing all the time, or something else is in the way, that shard has to wait for another run, and the
+other shards do not.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oreo_lakehouse.errors import ConflictError
+from oreo_lakehouse.errors import ConflictError, OreoError, UnknownOutcomeError
 from oreo_lakehouse.layouts.skipping import might_match
 from oreo_lakehouse.maintenance.alpha import Alpha, alpha_of
 from oreo_lakehouse.maintenance.evidence import observe, obstacle, wanted_blocks
@@ -51,7 +52,9 @@ def maintain_shards(
         new: the queries since `state`, and where they end.
 
     Raises:
-        ConflictError: some shards were changed by others all the time; the other shards are done.
+        OreoError: some shards could not be maintained; the other shards are done. It is a `ConflictError` where others
+            changed them all the time, and nothing else was wrong.
+        UnknownOutcomeError: a shard's commit may have landed or not; what comes after it waits until that is known.
     """
     if not run.options.dry_run:
         run.dossier.book.add([shard.first for shard in shards])
@@ -62,24 +65,27 @@ def maintain_shards(
         wanted_blocks(part.blocks, part.shard.partitions, run.config.layout) for part in parts if len(part.queries)
     )
     outcomes: list[Outcome] = []
-    refused: list[str] = []
+    refused: list[tuple[str, OreoError]] = []
     for part in sorted(parts, key=lambda part: -len(part.queries) * part.blocks.total_rows):
         left = run.options
         if left.budget is not None:
             left = replace(left, budget=max(0, left.budget - sum(done.bytes_rewritten for done in outcomes)))
         try:
             done = part.maintain(left, version if not outcomes else run.dossier.table.version(), alpha, together)
-        except ConflictError as conflict:
-            refused.append(f"{part.shard.label}: {conflict}")
+        except UnknownOutcomeError:
+            raise
+        except OreoError as error:
+            refused.append((part.shard.label, error))
             continue
         if done is not None:
             outcomes.append(done)
     if refused:
         moved = sum(done.decision != "stay" for done in outcomes)
-        raise ConflictError(
+        label, worst = min(refused, key=lambda one: isinstance(one[1], ConflictError))
+        raise type(worst)(
             f"{len(refused)} of {len(shards)} shards could not be maintained, {moved} others were rewritten. "
-            f"{refused[0]}"
-        )
+            f"{label}: {worst}"
+        ) from worst
     queries, cursor = new
     evidence = observe(run.dossier, version, blocks, queries, run.config.layout, run.column_bytes)
     after = state

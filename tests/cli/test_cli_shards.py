@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 
 import oreo_lakehouse as oreo
 from oreo_lakehouse.config import load_config
-from oreo_lakehouse.errors import ConflictError
+from oreo_lakehouse.errors import ConflictError, ExitCode
 from oreo_lakehouse.maintenance.rewrite import ATTEMPTS
+from oreo_lakehouse.maintenance.shardtable import ShardTable
 from oreo_lakehouse.tables.certificate import certify
 
 REGIONS = ("AP", "EU", "US")
@@ -205,3 +207,25 @@ def test_a_shard_that_others_write_all_the_time_waits_and_the_others_do_not(spar
     assert spark.table(shop.name).count() == 9_000 - ATTEMPTS
     again = shop.maintained()
     assert {one["shard"]: one["decision"] for one in again["shards"]} == {"region=EU": "move"}
+
+
+@pytest.mark.parametrize("shop", ["delta"], indirect=True)
+def test_a_shard_that_cannot_be_verified_does_not_keep_the_others_waiting(
+    spark: Any, regions: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = regions
+    before = {r: files(spark, shop, r) for r in REGIONS}
+    ask(shop, 0, 60, *(f"region = '{region}' AND k BETWEEN {{low}} AND {{high}}" for region in ("EU", "US")))
+    stage = ShardTable.stage
+
+    def forgetful(table: ShardTable, *given: Any) -> Any:
+        staged = stage(table, *given)
+        lost = table.shard.label == "region=EU"
+        return replace(staged, added=staged.added[lost:], paths=staged.paths[lost:])
+
+    monkeypatch.setattr(ShardTable, "stage", forgetful)
+    done = shop.maintain()
+    assert done.exit_code == ExitCode.CANNOT_RUN
+    assert "1 of 3 shards could not be maintained, 1 others were rewritten. region=EU: " in done.stderr
+    assert files(spark, shop, "EU") == before["EU"]
+    assert not files(spark, shop, "US") & before["US"]
