@@ -19,6 +19,7 @@ from oreo_lakehouse.config import Config, load_config
 from oreo_lakehouse.errors import TableError
 from oreo_lakehouse.layouts.sample import Sample
 from oreo_lakehouse.layouts.sort import sort_layout
+from oreo_lakehouse.layouts.sqltext import quoted
 from oreo_lakehouse.maintenance.alpha import Alpha, alpha_of
 from oreo_lakehouse.maintenance.dossier import Dossier, open_dossier
 from oreo_lakehouse.maintenance.lock import locked
@@ -26,7 +27,6 @@ from oreo_lakehouse.maintenance.progress import Progress, silent, spark_share
 from oreo_lakehouse.maintenance.weighing import BYTES, share_of
 from oreo_lakehouse.predicates.columns import columns_of
 from oreo_lakehouse.predicates.values import Kind
-from oreo_lakehouse.tables.certificate import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

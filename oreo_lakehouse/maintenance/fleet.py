@@ -16,12 +16,11 @@ from oreo_lakehouse.errors import (
     was_interrupted,
 )
 from oreo_lakehouse.jvm import error_reason
+from oreo_lakehouse.layouts.sqltext import quoted
 from oreo_lakehouse.maintenance.idle import idle
-from oreo_lakehouse.maintenance.maintain import maintain
 from oreo_lakehouse.maintenance.options import RunOptions
 from oreo_lakehouse.maintenance.progress import Progress, silent
 from oreo_lakehouse.maintenance.registry import known_tables
-from oreo_lakehouse.tables.certificate import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -116,6 +115,8 @@ def maintain_all(
         only_tables: pass over views and tables of other formats in silence, as a pattern should.
         progress: told what is being done.
     """
+    from oreo_lakehouse.maintenance.maintain import maintain  # not before it is needed: it loads Spark
+
     left = options or RunOptions()
     for number, table in enumerate(tables, 1):
 

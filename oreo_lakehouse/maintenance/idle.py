@@ -1,8 +1,8 @@
 """A run that has nothing to decide about, ended before Spark is started.
 
-On a schedule most runs are of this kind, and starting Spark takes many times as long as finding that out. It writes the
-same line into the ledger, and answers the same, as a run that asked Spark; whatever it cannot tell for sure, or would
-have to mend, is left to such a run.
+No query is new, or the table is too small for any layout: on a schedule most runs are of this kind, and starting Spark
+takes many times as long as finding that out. It writes the same line into the ledger, and answers the same, as a run
+that asked Spark; whatever it cannot tell for sure, or would have to mend, is left to such a run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from oreo_lakehouse.maintenance.evidence import observe, obstacle
 from oreo_lakehouse.maintenance.lock import locked
 from oreo_lakehouse.maintenance.offline import open_offline
 from oreo_lakehouse.maintenance.progress import silent
-from oreo_lakehouse.maintenance.pruned import last_mode
+from oreo_lakehouse.maintenance.pruned import last_mode, mode_notices, pruning_effect
 from oreo_lakehouse.maintenance.registry import is_registered
 from oreo_lakehouse.maintenance.run import Run
 from oreo_lakehouse.maintenance.shards import shard_folder, shard_id
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def idle(table: str, config: Config, options: RunOptions) -> Outcome | None:
-    """The outcome of a run without new queries; None where only Spark can tell, or where there is something to do.
+    """The outcome of a run that decides nothing; None where only Spark can tell, or where there is something to do.
 
     Raises:
         ConflictError: another run is at the table.
@@ -53,12 +53,15 @@ def idle(table: str, config: Config, options: RunOptions) -> Outcome | None:
         if state is None or blocks is None:
             return None
         queries, _ = dossier.history.read_since(state.cursor)
-        sizes = {} if config.decide.weigh == BYTES else None  # of the columns that no query reads
+        sizes = {} if config.decide.weigh == BYTES else None  # of columns: nothing is priced here
         evidence = observe(dossier, view.table.version(), blocks, queries, config.layout, sizes)
         reason = obstacle(evidence, identity.name, state.queries, config.layout.target_file_size)
         shards = [shard_id(first) for first in dossier.book.firsts()]
-        if queries or reason is None or not all(_is_idle(dossier, shard, state) for shard in shards):
+        by_shards = bool(queries) and bool(blocks.partitions)
+        if reason is None or by_shards or not all(_is_idle(dossier, shard, state) for shard in shards):
             return None
+        before, effect = last_mode(dossier.ledger.lines(["decision"])), pruning_effect(queries, blocks.total_rows)
+        run.notices += mode_notices(config.decide.skipping, before, len(queries), effect)
         if not reads_only:
             tend(dossier.history, config.history)
         told = {"shards": {}, "shadow": options.shadow} if len(shards) > 1 else {}
@@ -73,11 +76,8 @@ def _settled(dossier: Dossier, config: Config) -> State | None:
         return None
     state, damage = dossier.states.load(set_aside=False)
     counted_alike = state.number == 0 or state.weigh == config.decide.weigh
-    mode = last_mode(dossier.ledger.lines(["decision"]))
     ahead = dossier.ledger.last_time() > datetime.now(UTC)
-    if damage or ahead or not counted_alike or mode not in (None, config.decide.skipping):
-        return None
-    return state
+    return None if damage or ahead or not counted_alike else state
 
 
 def _is_idle(dossier: Dossier, shard: str, whole: State) -> bool:

@@ -20,9 +20,9 @@ from pyspark.sql import functions as sf
 from oreo_lakehouse.errors import ConflictError, TableError
 from oreo_lakehouse.jvm import error_reason
 from oreo_lakehouse.layouts.blocks import Blocks, ColumnStats
+from oreo_lakehouse.layouts.sqltext import quoted
 from oreo_lakehouse.maintenance.facts import wanted_facts
 from oreo_lakehouse.predicates.values import Kind, encode
-from oreo_lakehouse.tables.certificate import quoted
 from oreo_lakehouse.tables.factpass import FactColumn, hashed, verified
 from oreo_lakehouse.tables.filefacts import enriched
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
 
-from oreo_lakehouse.tables.certificate import quoted
+from oreo_lakehouse.layouts.sqltext import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

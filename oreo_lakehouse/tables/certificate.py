@@ -16,6 +16,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
+from oreo_lakehouse.layouts.sqltext import quoted
 from oreo_lakehouse.tables.contract import RowCertificate
 
 if TYPE_CHECKING:
@@ -66,15 +67,6 @@ def hash_expression(df: DataFrame, exclude: Collection[str] = ()) -> Column:
     fields = sorted((f for f in df.schema.fields if f.name not in exclude), key=lambda f: f.name)
     parts = [part for field in fields for part in _parts(sf.col(quoted(field.name)), field.dataType)]
     return sf.xxhash64(*(parts or [sf.lit(0)]))
-
-
-def quoted(name: str) -> str:
-    """A column's name as SQL may write it.
-
-    >>> quoted("odd ` name")
-    '`odd `` name`'
-    """
-    return "`" + name.replace("`", "``") + "`"
 
 
 def aggregates(df: DataFrame, exclude: Collection[str]) -> tuple[Column, Column]:

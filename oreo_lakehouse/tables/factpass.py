@@ -17,8 +17,9 @@ import pyarrow as pa
 from pyspark.sql import functions as sf
 
 from oreo_lakehouse.layouts.blocks import ColumnStats, Distinct, Ints
+from oreo_lakehouse.layouts.sqltext import quoted
 from oreo_lakehouse.predicates.values import Array, Kind, encode
-from oreo_lakehouse.tables.certificate import aggregates, quoted
+from oreo_lakehouse.tables.certificate import aggregates
 from oreo_lakehouse.tables.contract import RowCertificate
 from oreo_lakehouse.tables.filefacts import EQUAL, GREATER, LESS, FileFacts, Verified, unknown_column
 

@@ -23,6 +23,7 @@ from oreo_lakehouse.jvm import (
     root_reason,
     scala_seq,
 )
+from oreo_lakehouse.layouts.sqltext import quoted
 from oreo_lakehouse.tables.delta import DeltaTable
 from oreo_lakehouse.tables.iceberg import IcebergTable
 from oreo_lakehouse.tables.patience import answered
@@ -103,7 +104,7 @@ def _open_name(spark: SparkSession, name: str, parts: list[str]) -> Table:
             )
     namespace = parts[:-1] or [str(level) for level in catalogs.currentNamespace()]
     loaded = _load(spark, catalog, namespace, parts[-1], name)
-    full = [_quoted(part) for part in (catalog, *namespace, parts[-1])]
+    full = [_readable(part) for part in (catalog, *namespace, parts[-1])]
     kind = str(loaded.getClass().getName())
     if kind.endswith(".DeltaTableV2"):
         # Delta's own parser takes the session catalog's tables without the catalog's name.
@@ -130,8 +131,8 @@ def _is_catalog(spark: SparkSession, catalogs: Any, name: str) -> bool:
         ) from error
 
 
-def _quoted(part: str) -> str:
-    return part if re.fullmatch(r"[A-Za-z_]\w*", part, re.ASCII) else f"`{part.replace('`', '``')}`"
+def _readable(part: str) -> str:
+    return part if re.fullmatch(r"[A-Za-z_]\w*", part, re.ASCII) else quoted(part)
 
 
 def _load(spark: SparkSession, catalog: str, namespace: list[str], table: str, name: str) -> Any:

@@ -100,10 +100,6 @@ def damaged(shop: Any, table: Path) -> None:
     state.write_text(state.read_text()[:-5])
 
 
-def another_mode(shop: Any, table: Path) -> None:
-    shop.config.write_text(shop.config.read_text().replace("[decide]", '[decide]\nmode = "bid"'))
-
-
 def another_weight(shop: Any, table: Path) -> None:
     shop.config.write_text(shop.config.read_text().replace("[decide]", '[decide]\nweigh = "bytes"'))
 
@@ -126,7 +122,7 @@ def test_whatever_there_is_to_do_or_to_tell_is_left_to_a_run_with_spark(
     assert alone(quiet) is not None
     assert idle(quiet.name, load_config(str(quiet.config)), RunOptions(after_optimize=True)) is None
     shutil.copytree(store, quiet.folder / "before")
-    for what in (new_queries, died, damaged, another_mode, another_weight, unknown_name, clock):
+    for what in (new_queries, died, damaged, another_weight, unknown_name, clock):
         with monkeypatch.context() as started:
             started.setattr(offline, "_spark_is_here", lambda: True)
             what(quiet, table)
@@ -137,6 +133,23 @@ def test_whatever_there_is_to_do_or_to_tell_is_left_to_a_run_with_spark(
         shutil.copytree(quiet.folder / "before", store)
         quiet.config.write_text(settings)
     assert alone(quiet) is not None
+
+
+def test_a_table_that_is_too_small_for_any_layout_needs_no_spark(quiet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet.config.write_text(
+        quiet.config.read_text().replace("blocks = 8", "").replace("window", 'mode = "bid"\nwindow')
+    )
+    with monkeypatch.context() as started:
+        started.setattr(offline, "_spark_is_here", lambda: True)
+        new_queries(quiet, quiet.folder)
+        by_spark = quiet.maintain("--json", "--dry-run")
+        assert "fits in one file" in by_spark.stdout
+    assert "decide.mode is 'bid' for this table now" in by_spark.stderr
+    assert "new queries are not known to have run with pruning" in by_spark.stderr
+    without_spark(monkeypatch)
+    by_itself = quiet.maintain("--json", "--dry-run")
+    assert by_itself.stderr == by_spark.stderr
+    assert json.loads(by_itself.stdout) | {"seconds": 0} == json.loads(by_spark.stdout) | {"seconds": 0}
 
 
 def test_a_shard_that_has_not_come_as_far_as_its_table_is_not_idle(spark: Any, quiet: Any) -> None:

@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from oreo_lakehouse.cli.main import app
-from oreo_lakehouse.tables.certificate import certify, quoted
+from oreo_lakehouse.layouts.sqltext import quoted
+from oreo_lakehouse.tables.certificate import certify
 
 COLUMNS = (
     *("with space", "o'hara", "tick`ed", "dots.in.it", 'quo"te', "ünïcode 🦆", "x; DROP TABLE `shop", "line\nbreak"),

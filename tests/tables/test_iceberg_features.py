@@ -10,8 +10,8 @@ import pytest
 from iceberg_support import MERGE_ON_READ, delete_by_equality, lay_out_by, make_table, numbers, rows_of, values
 from lake import BID
 
+from oreo_lakehouse.layouts.sqltext import quoted
 from oreo_lakehouse.predicates.values import Kind, encode
-from oreo_lakehouse.tables.certificate import quoted
 from oreo_lakehouse.tables.iceberg import IcebergTable
 from oreo_lakehouse.tables.iceberg.manifests import read_entries, read_local, read_metadata
 

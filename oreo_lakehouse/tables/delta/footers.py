@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 )
 
 from oreo_lakehouse.jvm import java_session, scala_object
-from oreo_lakehouse.tables.certificate import quoted
+from oreo_lakehouse.layouts.sqltext import quoted
 from oreo_lakehouse.tables.delta.actions import actions
 from oreo_lakehouse.tables.delta.fileblocks import physical_name
 from oreo_lakehouse.tables.delta.indexed import STATISTICS_COLUMNS, leaves

@@ -16,7 +16,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from oreo_lakehouse.tables.certificate import quoted
+from oreo_lakehouse.layouts.sqltext import quoted
 from oreo_lakehouse.tables.delta.log import configuration, partition_columns, schema_of
 
 STATISTICS_COLUMNS = "delta.dataSkippingStatsColumns"

@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from oreo_lakehouse.errors import NotATableError, TableError, UnsupportedTableError
 from oreo_lakehouse.jvm import error_class, error_reason, java_session, jvm, none
+from oreo_lakehouse.layouts.sqltext import quoted
 from oreo_lakehouse.tables.contract import ForeignRewrite
 from oreo_lakehouse.tables.delta.actions import actions, past
 from oreo_lakehouse.tables.delta.commitnotes import LAYOUT, RUN, note_of
@@ -75,7 +76,7 @@ class Log:
             log = jvm(spark).org.apache.spark.sql.delta.DeltaLog.forTable(java_session(spark), folder)
         except Exception as error:
             raise TableError(f"cannot open the Delta table at {path}: {error_reason(error)}") from error
-        return cls(spark, log, none(spark), f"delta.`{path.replace('`', '``')}`")
+        return cls(spark, log, none(spark), f"delta.{quoted(path)}")
 
     @property
     def location(self) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oreo_lakehouse.history.sparktypes import kind_of_type
+from oreo_lakehouse.layouts.sqltext import quoted
 from oreo_lakehouse.predicates.values import Kind
 from oreo_lakehouse.tables.commits import LayoutCommit
 from oreo_lakehouse.tables.contract import TableIdentity
@@ -72,7 +73,7 @@ def open_offline(folder: Path) -> OfflineDelta | None:
         return None
     place = f"file:{folder}"
     return OfflineDelta(
-        identity=TableIdentity(str(metadata.id), f"delta.`{place.replace('`', '``')}`", "delta", place),
+        identity=TableIdentity(str(metadata.id), f"delta.{quoted(place)}", "delta", place),
         _folder=folder,
         _version=int(version),
         _columns=tuple(_column(field) for field in schema["fields"]),

@@ -12,8 +12,9 @@ from pyspark.sql.types import TimestampType
 
 from oreo_lakehouse.errors import ConflictError, TableError, VerificationError
 from oreo_lakehouse.jvm import error_reason, none, root_reason, scala_object, scala_seq, some
+from oreo_lakehouse.layouts.sqltext import quoted
 from oreo_lakehouse.tables.arrange import arrange, numbered, rows_per_file
-from oreo_lakehouse.tables.certificate import certify, observed, quoted
+from oreo_lakehouse.tables.certificate import certify, observed
 from oreo_lakehouse.tables.contract import RewritePlan, RowCertificate, Staged
 from oreo_lakehouse.tables.delta import footers
 from oreo_lakehouse.tables.delta.actions import actions, documents, json_lines

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from oreo_lakehouse.errors import ConflictError, TableError
 from oreo_lakehouse.jvm import error_reason
-from oreo_lakehouse.tables.certificate import quoted
+from oreo_lakehouse.layouts.sqltext import quoted
 from oreo_lakehouse.tables.commits import FOLD, LAYOUT
 from oreo_lakehouse.tables.contract import (
     CommitResult,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as sf
 
 from oreo_lakehouse.errors import ConflictError
-from oreo_lakehouse.tables.certificate import quoted
+from oreo_lakehouse.layouts.sqltext import quoted
 from oreo_lakehouse.tables.iceberg.engine import version_of
 
 if TYPE_CHECKING:
