@@ -62,7 +62,6 @@ def record(stream: Stream, fmt: str, given: argparse.Namespace, tallies: Sequenc
     """One stream on one format."""
     players = {tally.player.name: tally.to_json() for tally in tallies}
     totals = {name: player["total_seconds"] for name, player in players.items()}
-    oreo = min(total for name, total in totals.items() if name.startswith("OReO"))
     seers = [totals[name] for name, player in players.items() if player["told_the_future"] and name != "oracle *"]
     return {
         "data": stream.name,
@@ -73,14 +72,20 @@ def record(stream: Stream, fmt: str, given: argparse.Namespace, tallies: Sequenc
         "every": given.every,
         "repeat": given.repeat,
         "players": players,
-        "oreo_over_never": round(oreo / totals["never"], 3),
-        "oreo_over_best_told": round(oreo / min(seers), 3),
-        "oreo_over_oracle": round(oreo / totals["oracle *"], 3),
+        "ratios": {
+            name: {
+                "never": round(total / totals["never"], 3),
+                "the best told once *": round(total / min(seers), 3),
+                "the oracle *": round(total / totals["oracle *"], 3),
+            }
+            for name, total in totals.items()
+            if name.startswith("OReO")
+        },
     }
 
 
 def show(found: dict[str, Any]) -> None:
-    """The table and the three ratios that matter."""
+    """The table, and the three ratios that matter of either way to run OReO."""
     told("")
     print(
         f"\n{found['data']} on {found['format']}: {found['rows']:,} rows, {found['queries']:,} queries in "
@@ -96,8 +101,6 @@ def show(found: dict[str, Any]) -> None:
         sizes = [player[f"bytes_{part}"] / 1e9 for part in ("read", "rewritten", "held")]
         cells = "".join(f"{value:>11,.1f}" for value in seconds) + "".join(f"{value:>11,.2f}" for value in sizes)
         print(f"{name:<15}{span:>26}{cells}{player['moves']:>11}")
-    print(
-        f"OReO's total over never's {found['oreo_over_never']:.2f}, over the best told once * "
-        f"{found['oreo_over_best_told']:.2f}, over the oracle's * {found['oreo_over_oracle']:.2f}"
-    )
+    for name, ratios in found["ratios"].items():
+        print(f"{name}: total over that of " + ", of ".join(f"{of} {ratio:.2f}" for of, ratio in ratios.items()))
     sys.stdout.flush()
