@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from histories import WEIGHTS, Tally, drawn, explored, shrunk
+from histories import WEIGHTS, Tally, drawn, explored, play, shrunk
 from world import World
 
 if TYPE_CHECKING:
@@ -18,6 +18,11 @@ def test_table_and_model_agree_after_every_step(spark: SparkSession, kind: str, 
     explored(spark, kind, seed, 10, tally)
     assert tally.histories == 1
     assert tally.moves > 0, "no layout was changed, so that nothing was tried"
+
+
+def test_the_present_version_of_an_iceberg_table_keeps_its_columns(spark: SparkSession) -> None:
+    """Where ALTER makes no version; the model once expected the new column in the old one."""
+    play(spark, "iceberg", [("clean", 500), ("add_column", 768)], Tally())
 
 
 def test_a_failing_history_is_cut_down_to_what_makes_it_fail() -> None:

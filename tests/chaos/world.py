@@ -139,9 +139,13 @@ class World(Strangers):
         self.session = self.spark.newSession()
 
     def clean(self, number: int) -> None:
-        """What goes must have been right until then."""
+        """What goes must have been right until then; the present version stays, with the columns that it has."""
         self.check_every_version()
+        now = self._version()
+        held = self.versions.get(now)
         super().clean(number)
+        if held is not None:
+            self.versions[now] = held
         self._cleaned = True
 
     # What must be true after every step.
