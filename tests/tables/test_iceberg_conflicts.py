@@ -269,3 +269,59 @@ def test_an_unknown_outcome_is_settled_by_the_run_id(
     assert isinstance(scene.table.commit(staged, {}), Committed)
     assert rows_of(scene.spark, scene.name) == before
     assert [commit.run_id for commit in scene.table.layout_commits()] == [staged.run_id]
+
+
+class Overtaken:
+    """A Java table where somebody appends rows between the beginning of a change and its commit."""
+
+    def __init__(self, table: Any, append: Callable[[], None]) -> None:
+        self._table, self._append = table, append
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("newTransaction", "manageSnapshots"):
+            return getattr(self._table, name)
+
+        def begin() -> Any:
+            change = getattr(self._table, name)()
+            self._append()
+            return change
+
+        return begin
+
+
+def test_changes_of_metadata_are_made_anew_when_others_were_faster(
+    spark: SparkSession, place: Place, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the columns, before a first layout; of the tags, after it."""
+    name = f"{place.iceberg}.t"
+    scene = Scene(spark, name, warehouse, make_table(spark, name, files=2, rows=100))
+    loads, appended = list[Any](), list[int]()
+    real = type(scene.table)._load
+
+    def append() -> None:
+        appended.append(5000 + 10 * len(appended))
+        numbers(spark, appended[-1], 3).writeTo(name).append()
+
+    def overtaken(table: IcebergTable) -> Any:
+        loads.append(1)
+        found = real(table)
+        return found if len(loads) > 2 else Overtaken(found, append)
+
+    plan = scene.table.plan(Modulo(3), BID)
+    with monkeypatch.context() as others:
+        others.setattr(type(scene.table), "_load", overtaken)
+        staged = scene.table.stage(plan, uuid.uuid4().hex)
+    assert appended
+    assert isinstance(scene.table.commit(staged, {}), Committed)
+    (layout,) = scene.table.layout_commits()
+    count, loads[:] = len(appended), []
+    with monkeypatch.context() as others:
+        others.setattr(type(scene.table), "_load", overtaken)
+        scene.table.retain(layout, 1)
+        assert len(appended) == count + 2
+        loads[:] = []
+        assert scene.table.release(layout)
+    assert len(appended) == count + 4
+    assert layout.run_id not in scene.table.retained()
+    known = {row.id for row in spark.table(name).collect()}
+    assert known >= {start + at for start in appended for at in range(3)}

@@ -6,10 +6,10 @@ Everything else here takes an `Engine` and Iceberg's Java table, which py4j leav
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from oreo_lakehouse.errors import NotATableError, TableError, TableNotFoundError
 from oreo_lakehouse.jvm import compile_java, error_class, error_reason, java_error, java_session, jvm, root_reason
@@ -18,6 +18,9 @@ from oreo_lakehouse.tables.patience import answered
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+T = TypeVar("T")
+METADATA_ATTEMPTS = 10
+"""Appends that never pause may come in between a few times."""
 _units: dict[tuple[str, str], Any] = {}
 """Compiled once a Spark application and class."""
 
@@ -87,6 +90,20 @@ def explained(doing: str, name: str) -> Generator[None]:
         if java_error(error) is None:
             raise
         raise TableError(f"could not {doing} {name}: {root_reason(error)}. No row was changed.") from error
+
+
+def change_metadata(load: Callable[[], Any], change: Callable[[Any], T]) -> T:
+    """Change a table's metadata, and no file: anew from the table as it is now, whenever somebody else was faster.
+
+    Iceberg's own retry would not do: what was prepared on older metadata it refuses every time.
+    """
+    for _ in range(METADATA_ATTEMPTS - 1):
+        try:
+            return change(load())
+        except Exception as error:
+            if not error_class(error).endswith("CommitFailedException"):
+                raise
+    return change(load())
 
 
 def version_of(table: Any) -> int:

@@ -23,7 +23,7 @@ from oreo_lakehouse.tables.contract import (
     TableIdentity,
 )
 from oreo_lakehouse.tables.iceberg.commit import Swap, commit_swap
-from oreo_lakehouse.tables.iceberg.engine import Engine, explained, version_of
+from oreo_lakehouse.tables.iceberg.engine import Engine, change_metadata, explained, version_of
 from oreo_lakehouse.tables.iceberg.features import (
     partition_columns,
     refuse_unknown_columns,
@@ -177,10 +177,10 @@ class IcebergTable(Table):
     def stage(self, plan: RewritePlan, run_id: str) -> Staged:
         if plan.files == 0:
             raise TableError(f"{self.identity.name} has no files in version {plan.base_version}: nothing to lay out.")
-        table = self._load()
         with explained("stage a rewrite of", self.identity.name):
             if plan.bid_column:
-                add_bid_column(self._engine, table, plan.bid_column)
+                change_metadata(self._load, lambda table: add_bid_column(self._engine, table, plan.bid_column))
+            table = self._load()
             try:
                 return write_staged(self._engine, table, plan, run_id)
             except Exception:  # whatever it was is raised again; only its files go
@@ -238,10 +238,13 @@ class IcebergTable(Table):
             return foreign_rewrites(self._engine, self.identity.name, self._load(), since.version)
 
     def retain(self, commit: LayoutCommit, days: float) -> None:
-        retain_base(self.identity.name, self._load(), commit, days)
+        name = self.identity.name
+        with explained("tag a layout of", name):
+            change_metadata(self._load, lambda table: retain_base(name, table, commit, days))
 
     def release(self, commit: LayoutCommit) -> bool:
-        return release_base(self._load(), commit)
+        with explained("untag a layout of", self.identity.name):
+            return change_metadata(self._load, lambda table: release_base(table, commit))
 
     def retained(self) -> dict[str, int]:
         """The run ids of layout commits that `retain` keeps undoable, each with the snapshot before it."""
