@@ -16,7 +16,6 @@ import numpy as np
 from oreo_lakehouse.config import DecideSettings, LayoutSettings
 from oreo_lakehouse.errors import StoreError
 from oreo_lakehouse.layouts.layout import Layout
-from oreo_lakehouse.predicates.shape import signature
 from oreo_lakehouse.predicates.workload import Workload
 from oreo_lakehouse.reorganizer.change import ChangeDetector
 from oreo_lakehouse.reorganizer.decision import Decision
@@ -25,6 +24,7 @@ from oreo_lakehouse.reorganizer.outlook import Outlook
 from oreo_lakehouse.reorganizer.pool import StatePool
 from oreo_lakehouse.reorganizer.regimes import RegimeLog, tail_value
 from oreo_lakehouse.reorganizer.scout import Scout
+from oreo_lakehouse.reorganizer.shares import kind_of
 from oreo_lakehouse.reorganizer.states import INITIAL, StateSpace
 
 _SETTLE = 10
@@ -105,7 +105,7 @@ class PlannerStrategy:
         self.guard.observe(self._current, costs)
         for state, cost in costs.items():
             self._regret[state] = self._regret.get(state, 0.0) + costs[self._current] - cost
-        kind = ",".join(sorted(signature(space.stream.group_of(query).shape)))
+        kind = kind_of(space.stream.group_of(query).shape)
         self._remember(query, kind)
         signal = self.detector.observe(kind)
         if signal:

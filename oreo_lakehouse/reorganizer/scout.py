@@ -4,7 +4,8 @@ recent   the queries since the change, made up to a window by augmentation: 10, 
          a kind of query not met before, and every 400.
 blend    the same with a few old queries at a low weight, which take the cuts that the recent ones do not need: with the
          second and the fourth of them, and every 800.
-mixture  samples of the whole past, uniform and time-biased: layouts that serve many regimes.
+mixture  samples of the whole past, uniform and time-biased, each kind of query with the share that it is expected to
+         have in the long run (`shares.py`): layouts that serve many regimes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from oreo_lakehouse.predicates.workload import Workload
 from oreo_lakehouse.reorganizer.augment import augmented
 from oreo_lakehouse.reorganizer.randomness import new_generator
 from oreo_lakehouse.reorganizer.reservoir import Reservoir
+from oreo_lakehouse.reorganizer.shares import long_run, weighed
 from oreo_lakehouse.reorganizer.states import StateSpace
 
 _WINDOW = 200
@@ -87,9 +89,10 @@ class Scout:
                 items = np.sort(reservoir.items)
                 chosen = items[random.permutation(len(items))[:_MIXTURE]]
                 workload = space.stream.take(np.sort(chosen))
+                counts = long_run(workload)
                 if spread:
                     workload = augmented(workload, space.sample, len(workload), random, spread=True)
-                yield from self._made("mixture", space, workload, None)
+                yield from self._made("mixture", space, workload, weighed(workload, counts))
 
     def _mixture_due(self) -> bool:
         seen = self.seen

@@ -21,6 +21,7 @@ from oreo_lakehouse.reorganizer.pool import StatePool
 from oreo_lakehouse.reorganizer.randomness import new_generator
 from oreo_lakehouse.reorganizer.regimes import RegimeLog, tail_value
 from oreo_lakehouse.reorganizer.reservoir import Reservoir
+from oreo_lakehouse.reorganizer.shares import long_run, weighed
 from oreo_lakehouse.reorganizer.states import StateSpace
 
 
@@ -242,3 +243,33 @@ def test_few_regimes_say_less_about_those_to_come():
     few, many = (tail_value(log_of([600] * n), costs[:, :n], 80.0)[1] for n in (2, 12))
     assert 0 < few < (80 + 15) / 3 + 1
     assert many > 2 * few
+
+
+def kinds_in_order(columns):
+    return Workload.of([Compare(column, Op.EQ, Kind.INTEGER, 1) for column in columns])
+
+
+def test_kinds_that_come_in_runs_count_much_the_same_and_a_steady_mix_keeps_its_shares():
+    draw = np.random.default_rng(1)
+    errors = []
+    for _ in range(20):
+        runs = kinds_in_order(str(k) for k in draw.permutation([*range(6), *draw.integers(0, 6, 6)]) for _ in range(50))
+        weights = weighed(runs, long_run(runs))
+        assert weights.mean() == pytest.approx(1)
+        shares = np.array([[len(g.queries), weights[g.queries].sum()] for g in runs.groups]) / len(runs)
+        errors.append(((shares - 1 / 6) ** 2).sum(axis=0))
+    seen, expected = np.mean(errors, axis=0)
+    assert expected < 0.25 * seen
+    steady = kinds_in_order(draw.choice(["a", "b", "c"], 600, p=[0.7, 0.25, 0.05]))
+    assert max(abs(count - 1) for count in long_run(steady).values()) < 0.2
+    # Many kinds that were asked for once do not outweigh the one that everybody asks for.
+    rare = iter(range(600))
+    mix = kinds_in_order("often" if draw.random() < 0.8 else f"once {next(rare)}" for _ in range(600))
+    assert long_run(mix)["often ="] == pytest.approx(1, abs=0.02)
+
+
+def test_little_of_the_past_keeps_its_shares():
+    assert long_run(kinds_in_order([])) == {}
+    assert long_run(kinds_in_order("a")) == {"a =": 1.0}
+    assert long_run(kinds_in_order("aaa")) == {"a =": 1.0}
+    assert weighed(kinds_in_order("ab"), {"a =": 2.0}).tolist() == [2.0, 1.0]
