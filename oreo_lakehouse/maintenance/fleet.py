@@ -59,14 +59,23 @@ def idle_runs(tables: Sequence[str], config: Config, options: RunOptions) -> Ite
     """The runs that are over before Spark is needed; the other tables are for `maintain_all`."""
     for table in tables:
         try:
-            outcome = idle(table, config, options)
+            outcome = _idle(table, config, options)
         except ConflictError as error:
             yield TableRun(table, error=error)
             continue
-        except OreoError:  # a run with Spark finds the same, and may know more
-            continue
         if outcome is not None:
             yield TableRun(table, outcome)
+
+
+def _idle(
+    table: str, config: Config, options: RunOptions, spark: SparkSession | None = None, progress: Progress = silent
+) -> Outcome | None:
+    try:
+        return idle(table, config, options, spark, progress)
+    except ConflictError:
+        raise
+    except OreoError:  # a run that reads the table with Spark finds the same, and may know more
+        return None
 
 
 def expand(spark: SparkSession, names: Sequence[str]) -> list[str]:
@@ -115,8 +124,6 @@ def maintain_all(
         only_tables: pass over views and tables of other formats in silence, as a pattern should.
         progress: told what is being done.
     """
-    from oreo_lakehouse.maintenance.maintain import maintain  # not before it is needed: it loads Spark
-
     left = options or RunOptions()
     for number, table in enumerate(tables, 1):
 
@@ -124,7 +131,11 @@ def maintain_all(
             progress(f"{table} ({number} of {len(tables)}): {step}" if len(tables) > 1 else step, share)
 
         try:
-            outcome = maintain(spark, table, config, options=left, progress=tell)
+            outcome = _idle(table, config, left, spark, tell)
+            if outcome is None:
+                from oreo_lakehouse.maintenance.maintain import maintain  # it loads what only a whole run needs
+
+                outcome = maintain(spark, table, config, options=left, progress=tell)
         except NotATableError as error:
             if not only_tables:
                 yield TableRun(table, error=error)

@@ -1,4 +1,4 @@
-"""A run that has nothing to decide about, ended before Spark is started.
+"""A run that has nothing to decide about, ended before Spark is started, or before it reads the table.
 
 No query is new, or the table is too small for any layout: on a schedule most runs are of this kind, and starting Spark
 takes many times as long as finding that out. It writes the same line into the ledger, and answers the same, as a run
@@ -15,8 +15,8 @@ from oreo_lakehouse.history.compaction import tend
 from oreo_lakehouse.maintenance.dossier import dossier_on
 from oreo_lakehouse.maintenance.evidence import observe, obstacle
 from oreo_lakehouse.maintenance.lock import locked
-from oreo_lakehouse.maintenance.offline import open_offline
-from oreo_lakehouse.maintenance.progress import silent
+from oreo_lakehouse.maintenance.offline import open_beside, open_offline
+from oreo_lakehouse.maintenance.progress import Progress, silent
 from oreo_lakehouse.maintenance.pruned import last_mode, mode_notices, pruning_effect
 from oreo_lakehouse.maintenance.registry import is_registered
 from oreo_lakehouse.maintenance.run import Run
@@ -25,6 +25,8 @@ from oreo_lakehouse.maintenance.state import State, StateStore
 from oreo_lakehouse.maintenance.weighing import BYTES
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from oreo_lakehouse.config import Config
     from oreo_lakehouse.maintenance.dossier import Dossier
     from oreo_lakehouse.maintenance.options import RunOptions
@@ -32,13 +34,25 @@ if TYPE_CHECKING:
     from oreo_lakehouse.tables.contract import Table
 
 
-def idle(table: str, config: Config, options: RunOptions) -> Outcome | None:
+def idle(
+    table: str, config: Config, options: RunOptions, spark: SparkSession | None = None, progress: Progress = silent
+) -> Outcome | None:
     """The outcome of a run that decides nothing; None where only Spark can tell, or where there is something to do.
 
+    Args:
+        table: as the user wrote it.
+        config: settings.
+        options: what the run may do.
+        spark: only to find the table, where that cannot be done without.
+        progress: told what is being done.
+
     Raises:
-        ConflictError: another run is at the table.
+        OreoError: the table cannot be found, or read; or another run is at it.
     """
-    view = None if options.after_optimize else open_offline(table, config)
+    if options.after_optimize:
+        return None
+    progress("opening the table", None)
+    view = open_offline(table, config) if spark is None else open_beside(spark, table, config)
     if view is None:
         return None
     # Before there is anything to decide about, a run asks no more of a table than a reader knows.
@@ -47,7 +61,7 @@ def idle(table: str, config: Config, options: RunOptions) -> Outcome | None:
     config = config.for_table(table, identity.name)
     reads_only = options.dry_run
     with nullcontext() if reads_only else locked(dossier.store, identity.uuid, identity.name):
-        run = Run(dossier, config, options, silent)
+        run = Run(dossier, config, options, progress)
         state = _settled(dossier, config)
         blocks = None if state is None else view.table.blocks()
         if state is None or blocks is None:

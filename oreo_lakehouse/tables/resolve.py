@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from oreo_lakehouse.tables.contract import Table
 
 _BY_FORMAT_NAME = ("delta", "iceberg", "parquet", "orc", "avro", "csv", "json")
+_SESSION_CATALOG = "spark_catalog"
 _ICEBERG_TABLE = "org.apache.iceberg.spark.source.SparkTable"
 
 
@@ -89,7 +90,52 @@ def _open_path(spark: SparkSession, path: str) -> Table:
     raise NotATableError(f"{path} is not a Delta table: there is no _delta_log in it.")
 
 
+def delta_folder(spark: SparkSession, name: str) -> tuple[str, str] | None:
+    """The full name of a Delta table of Spark's own catalog, and where it lies; None for anything else.
+
+    Only the catalog is asked, which is much faster than opening the table.
+
+    Raises:
+        TableError: the name means nothing.
+    """
+    activate(spark)
+    if looks_like_path(name):
+        return None
+    catalog, namespace, table = _meant(spark, name, _parse(spark, name))
+    if catalog != _SESSION_CATALOG or len(namespace) != 1:
+        return None
+    identifier = jvm(spark).org.apache.spark.sql.catalyst.TableIdentifier
+    option = jvm(spark).scala.Option.apply
+    try:
+        found = java_session(spark).sessionState().catalog().getTableMetadata(identifier(table, option(namespace[0])))
+        if not found.provider().contains("delta") or found.storage().locationUri().isEmpty():
+            return None
+        folder = jvm(spark).org.apache.hadoop.fs.Path(found.location())  # which writes no character as %20
+        return _readable(*namespace, table), str(folder.toString())
+    except Exception:  # opening it says what is wrong
+        return None
+
+
 def _open_name(spark: SparkSession, name: str, parts: list[str]) -> Table:
+    catalog, namespace, table = _meant(spark, name, parts)
+    loaded = _load(spark, catalog, namespace, table, name)
+    kind = str(loaded.getClass().getName())
+    if kind.endswith(".DeltaTableV2"):
+        # Delta's own parser takes the session catalog's tables without the catalog's name.
+        levels = namespace if catalog == _SESSION_CATALOG else [catalog, *namespace]
+        return DeltaTable.for_name(spark, _readable(*levels, table))
+    if kind == _ICEBERG_TABLE:
+        if is_instance_of(spark.sparkContext._gateway, loaded.table(), "org.apache.iceberg.BaseMetadataTable"):
+            raise NotATableError(f"{name} is one of Iceberg's metadata tables; name the table itself.")
+        return IcebergTable.for_name(spark, _readable(catalog, *namespace, table))
+    if kind.endswith(".V1Table") and loaded.v1Table().tableType().name() == "VIEW":
+        raise NotATableError(f"{name} is a view; name the table that it reads.")
+    provider = loaded.properties().get("provider") or "another"
+    raise NotATableError(f"{name} is a table of {provider} format; only Delta and Iceberg tables can be maintained.")
+
+
+def _meant(spark: SparkSession, name: str, parts: list[str]) -> tuple[str, list[str], str]:
+    """The catalog, the namespace and the table that a name means in this session."""
     state = java_session(spark).sessionState()
     if state.catalog().isTempView(scala_seq(spark, parts)):
         raise NotATableError(f"{name} is a temporary view; name the table that it reads.")
@@ -103,20 +149,7 @@ def _open_name(spark: SparkSession, name: str, parts: list[str]) -> Table:
                 f"no catalog {parts[0]!r} in this session: configure spark.sql.catalog.{parts[0]} in [spark.conf]."
             )
     namespace = parts[:-1] or [str(level) for level in catalogs.currentNamespace()]
-    loaded = _load(spark, catalog, namespace, parts[-1], name)
-    full = [_readable(part) for part in (catalog, *namespace, parts[-1])]
-    kind = str(loaded.getClass().getName())
-    if kind.endswith(".DeltaTableV2"):
-        # Delta's own parser takes the session catalog's tables without the catalog's name.
-        return DeltaTable.for_name(spark, ".".join(full[1:] if catalog == "spark_catalog" else full))
-    if kind == _ICEBERG_TABLE:
-        if is_instance_of(spark.sparkContext._gateway, loaded.table(), "org.apache.iceberg.BaseMetadataTable"):
-            raise NotATableError(f"{name} is one of Iceberg's metadata tables; name the table itself.")
-        return IcebergTable.for_name(spark, ".".join(full))
-    if kind.endswith(".V1Table") and loaded.v1Table().tableType().name() == "VIEW":
-        raise NotATableError(f"{name} is a view; name the table that it reads.")
-    provider = loaded.properties().get("provider") or "another"
-    raise NotATableError(f"{name} is a table of {provider} format; only Delta and Iceberg tables can be maintained.")
+    return catalog, namespace, parts[-1]
 
 
 def _is_catalog(spark: SparkSession, catalogs: Any, name: str) -> bool:
@@ -131,8 +164,9 @@ def _is_catalog(spark: SparkSession, catalogs: Any, name: str) -> bool:
         ) from error
 
 
-def _readable(part: str) -> str:
-    return part if re.fullmatch(r"[A-Za-z_]\w*", part, re.ASCII) else quoted(part)
+def _readable(*parts: str) -> str:
+    """A name in full, with backticks only where it needs them."""
+    return ".".join(part if re.fullmatch(r"[A-Za-z_]\w*", part, re.ASCII) else quoted(part) for part in parts)
 
 
 def _load(spark: SparkSession, catalog: str, namespace: list[str], table: str, name: str) -> Any:

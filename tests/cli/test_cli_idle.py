@@ -14,13 +14,14 @@ from typer.testing import CliRunner
 
 from oreo_lakehouse.cli import maintain as command
 from oreo_lakehouse.config import load_config
-from oreo_lakehouse.maintenance import offline
+from oreo_lakehouse.maintenance import fleet, offline
 from oreo_lakehouse.maintenance.dossier import open_dossier
 from oreo_lakehouse.maintenance.idle import idle
 from oreo_lakehouse.maintenance.lock import locked
 from oreo_lakehouse.maintenance.options import RunOptions
 from oreo_lakehouse.maintenance.shards import shard_folder, shard_id
 from oreo_lakehouse.maintenance.state import State, StateStore
+from oreo_lakehouse.tables.delta import DeltaTable
 
 
 @pytest.fixture
@@ -150,6 +151,33 @@ def test_a_table_that_is_too_small_for_any_layout_needs_no_spark(quiet: Any, mon
     by_itself = quiet.maintain("--json", "--dry-run")
     assert by_itself.stderr == by_spark.stderr
     assert json.loads(by_itself.stdout) | {"seconds": 0} == json.loads(by_spark.stdout) | {"seconds": 0}
+
+
+def test_a_table_that_only_a_catalog_finds_is_not_read_by_spark(shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.ask()
+    assert shop.maintained()["decision"] == "move"
+    with monkeypatch.context() as whole:
+        whole.setattr(fleet, "idle", lambda *_: None)
+        by_spark = shop.maintained()
+    if shop.format == "delta":  # Spark reads an Iceberg table as fast as we do
+        monkeypatch.setattr(DeltaTable, "for_name", staticmethod(lambda *_: pytest.fail("the table was opened")))
+    by_itself = shop.maintained()
+    assert by_itself | {"seconds": 0} == by_spark | {"seconds": 0}
+    first, second = last_lines(shop, 2)
+    assert first == second
+    assert "no new queries" in first["reason"]
+
+
+def test_a_table_dropped_and_made_again_under_its_name_is_told_of(
+    spark: Any, shop: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.ask()
+    assert shop.maintained()["decision"] == "move"
+    rows = spark.table(shop.name).localCheckpoint()
+    spark.sql(f"DROP TABLE {shop.name}")
+    assert shop.maintain().exit_code == 2
+    rows.writeTo(shop.name).using(shop.format).create()
+    assert "is another table than in earlier runs" in shop.maintain().stderr
 
 
 def test_a_shard_that_has_not_come_as_far_as_its_table_is_not_idle(spark: Any, quiet: Any) -> None:

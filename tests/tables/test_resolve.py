@@ -10,7 +10,7 @@ import pytest
 
 from oreo_lakehouse.errors import NotATableError, TableError, TableNotFoundError
 from oreo_lakehouse.jvm import jvm
-from oreo_lakehouse.tables.resolve import open_table
+from oreo_lakehouse.tables.resolve import delta_folder, open_table
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +50,19 @@ def test_a_bare_name_is_looked_for_in_the_current_database(spark: Any, tables: A
     assert open_table(session, "d").identity.format == "delta"
     session.sql(f"USE {tables.iceberg}")
     assert open_table(session, "i").identity.format == "iceberg"
+
+
+def test_the_catalog_alone_tells_a_delta_tables_name_and_folder(spark: Any, tables: Any) -> None:
+    odd = f"{tables.delta}.odd"
+    spark.sql(f"CREATE TABLE {odd} (id BIGINT) USING delta LOCATION '{tables.folder}/a b%20c'")
+    session = spark.newSession()
+    session.sql(f"USE {tables.delta}")
+    for name in (f"{tables.delta}.d", f"spark_catalog.{tables.delta}.d", "d", odd):
+        opened = open_table(session, name).identity
+        assert delta_folder(session, name) == (opened.name, opened.location), name
+    others = [str(tables.folder / "by path"), f"delta.`{tables.folder}/by path`", f"{tables.iceberg}.i"]
+    for name in (*others, f"{tables.delta}.p", f"{tables.delta}.v", f"{tables.delta}.nothing"):
+        assert delta_folder(session, name) is None, name
 
 
 def test_the_name_that_sql_may_write_reads_the_table(spark: Any, tables: Any) -> None:

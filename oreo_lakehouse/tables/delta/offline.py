@@ -7,7 +7,7 @@ Spark, by answering None.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,10 @@ class OfflineDelta:
     _columns: tuple[FileColumn, ...]
     _partitions: tuple[str, ...]
     _commits: tuple[LayoutCommit, ...]
+
+    def named(self, name: str) -> OfflineDelta:
+        """The same, by the name that a catalog has for it."""
+        return replace(self, identity=replace(self.identity, name=name))
 
     def version(self) -> int:
         return self._version
