@@ -29,6 +29,12 @@ def past(spark: SparkSession) -> Any:
     return _unit(spark, "Past")
 
 
+def link_commits(spark: SparkSession, log: Any) -> bool:
+    """Whether a commit to this Java DeltaLog replaces nobody's from now on, also on this machine's disk, where Delta
+    by itself cannot tell for sure that nobody was faster."""
+    return bool(_unit(spark, "LinkedLog").into(log))
+
+
 def _unit(spark: SparkSession, name: str) -> Any:
     """The Java object, compiled once for a Spark application."""
     key = (spark.sparkContext.applicationId, name)

@@ -21,7 +21,7 @@ from oreo_lakehouse.errors import NotATableError, TableError, UnsupportedTableEr
 from oreo_lakehouse.jvm import error_class, error_reason, java_session, jvm, none
 from oreo_lakehouse.layouts.sqltext import quoted
 from oreo_lakehouse.tables.contract import ForeignRewrite
-from oreo_lakehouse.tables.delta.actions import actions, past
+from oreo_lakehouse.tables.delta.actions import actions, link_commits, past
 from oreo_lakehouse.tables.delta.commitnotes import LAYOUT, RUN, note_of
 
 CATALOG_MANAGED = "its commits are managed by a catalog, through which a layout cannot be committed yet"
@@ -151,6 +151,7 @@ class Log:
     def swap(self, snapshot: Any, removed: Any, added: Any, note: Mapping[str, str]) -> int:
         """Commit on top of `snapshot` with no data change; raises whatever Delta raises."""
         with self.session({_NOTE: json.dumps(dict(note), sort_keys=True)}) as session:
+            link_commits(self.spark, self.java)
             java = actions(self.spark)
             return int(java.swap(java_session(session), self.java, self.catalog_table, snapshot, removed, added))
 

@@ -17,7 +17,7 @@ from oreo_lakehouse.tables.arrange import arrange, numbered, rows_per_file
 from oreo_lakehouse.tables.certificate import certify, observed
 from oreo_lakehouse.tables.contract import RewritePlan, RowCertificate, Staged
 from oreo_lakehouse.tables.delta import footers
-from oreo_lakehouse.tables.delta.actions import actions, documents, json_lines
+from oreo_lakehouse.tables.delta.actions import actions, documents, json_lines, link_commits
 from oreo_lakehouse.tables.delta.fileblocks import fact_columns
 from oreo_lakehouse.tables.delta.indexed import STATISTICS_COLUMNS, statistics_columns
 from oreo_lakehouse.tables.delta.log import Log, file_prefix, partition_columns, schema_of
@@ -40,6 +40,7 @@ def prepare(log: Log, plan: RewritePlan) -> Any:
     if not plan.adds_bid_column and listed is None:
         return base
     try:
+        link_commits(log.spark, log.java)
         if plan.adds_bid_column and plan.bid_column not in schema_of(log.snapshot()).names:
             log.spark.sql(
                 f"ALTER TABLE {log.sql_name} ADD COLUMNS ({quoted(plan.bid_column)} INT COMMENT 'block of the layout')"
