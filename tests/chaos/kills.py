@@ -31,8 +31,12 @@ TABLE = {
     "go_back": ("return_to",),
 }
 """By command, the methods of a table that leave something behind, or come right before what does."""
-OFTEN = 12
-"""A run creates about as many files in the store."""
+OFTEN = {
+    "maintain": {"create": 11, "_publish": 9, "delete": 5},
+    "roll_back": {"create": 3, "_publish": 3, "delete": 3},
+    "go_back": {"create": 4, "_publish": 4, "delete": 3},
+}
+"""By command, how often it comes to each step at the store, about."""
 
 
 @dataclass
@@ -103,8 +107,8 @@ def kill_and_go_on(world: World, draw: random.Random, killed: Killed) -> None:
     """One kill somewhere in one command, and then a whole run that must find the table in order."""
     action = draw.choice([*TABLE, "maintain"])
     own = draw.random() < 0.5
-    point = f"{draw.choice(['before', 'after'])} {draw.choice(TABLE[action] if own else STORE)}"
-    times = 1 if own else draw.randint(1, OFTEN)
+    step = draw.choice(TABLE[action] if own else STORE)
+    point, times = f"{draw.choice(['before', 'after'])} {step}", 1 if own else draw.randint(1, OFTEN[action][step])
     world.append(draw.randrange(1000))
     world.check()
     spark, number = world.spark, draw.randrange(1000)

@@ -54,7 +54,7 @@ class Race:
         self._resting, self._failures = threading.Event(), list[str]()
         self._foreign = False
         """Whether delta-rs or pyiceberg cannot write such a table."""
-        self._numbers, self._acknowledged = itertools.count(world.model.next_id), list[int]()
+        self._numbers, self._acknowledged = itertools.count(world.model.next_id), dict[int, str]()
 
     def run(self, seconds: float, maintainers: int) -> Raced:
         """Everybody works until the time is over; then, without compactions, until both writers and a maintainer have
@@ -89,7 +89,11 @@ class Race:
             self.world.model.append(range(number, number + 1))
         self.world.model.next_id = next(self._numbers)
         self.world.maintain(1)
-        self.world.check()
+        try:
+            self.world.check()
+        except AssertionError as error:
+            last = dict(list(self._acknowledged.items())[-200:])
+            raise AssertionError(f"{error}; who appended: {last}; {self._commits()}") from error
         self.world.check_ledger()
         assert self.world.unsettled() == []
         return self.raced
@@ -98,6 +102,14 @@ class Race:
         other = "appends by delta-rs" if self.world.kind.format == "delta" else "appends by pyiceberg"
         waited_for = {"layouts", "appends by Spark"} | (set() if self._foreign else {other})
         return waited_for - set(self.raced.done)
+
+    def _commits(self) -> list[str]:
+        """The table's own history, newest first, to tell by whom a row was lost."""
+        if self.world.kind.format == "delta":
+            rows = self.world.sql(f"describe history {self.world.name}").collect()
+            return [f"{row.version} {row.operation} {row.engineInfo}" for row in rows]
+        rows = self.world.sql(f"select * from {self.world.name}.snapshots order by committed_at desc").collect()
+        return [f"{row.snapshot_id} {row.operation} {row.summary}" for row in rows]
 
     def _guarded(self, job: Callable[[Any, int], None], number: int) -> None:
         session = self.world.spark.newSession()
@@ -118,7 +130,7 @@ class Race:
 
     def _appended(self, number: int, what: str) -> None:
         with self._lock:
-            self._acknowledged.append(number)
+            self._acknowledged[number] = what
         self._count(what)
 
     def _spark_appends(self, session: Any, _: int) -> None:
