@@ -26,6 +26,7 @@ import argparse
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -39,6 +40,8 @@ from rounds import Wanted
 from strangers import KINDS
 
 ROUNDS = Path(__file__).parent.parent / "tests" / "chaos" / "rounds.py"
+GRACE = 15.0
+"""Seconds that a worker has to stop its Spark by itself."""
 
 
 def main() -> int:
@@ -49,12 +52,12 @@ def main() -> int:
     total: dict[str, Any] = json.loads(given.into.read_text()) if given.into and given.into.exists() else {}
     first = given.round if given.round is not None else total.get("next_round", 1)
     lines = queue.Queue[tuple[int, str]]()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     workers = [worker(given, first + place, place, lines) for place in range(given.processes)]
     try:
         total = gathered(workers, lines, total, given)
-    except KeyboardInterrupt:  # the workers heard it, too, and stop their Spark by themselves
-        for one in workers:
-            one.wait()
+    except KeyboardInterrupt:
+        stop(workers)
     show(total, as_json=given.json)
     return 1 if total.get("failures") else 0
 
@@ -78,6 +81,17 @@ def worker(
 
     threading.Thread(target=read, daemon=True).start()
     return started
+
+
+def stop(workers: list[subprocess.Popen[str]]) -> None:
+    """Ctrl-C in a terminal reaches everybody, `kill` only this process: whoever does not end by himself is told."""
+    for one in workers:
+        try:
+            one.wait(timeout=GRACE)
+        except subprocess.TimeoutExpired:
+            one.terminate()
+    for one in workers:
+        one.wait()
 
 
 def gathered(

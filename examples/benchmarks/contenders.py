@@ -142,11 +142,12 @@ def plain_copy(copy: Copy) -> Copy:
     return Copy(spark, copy.format, name.rpartition(".")[2])
 
 
-def shuffled_copy(copy: Copy, blocks: int) -> Copy:
-    """Every row sent to another task and written there, in no order, nothing counted or proved: what nobody who
+def shuffled_copy(copy: Copy, blocks: int, order: Sequence[str] = ()) -> Copy:
+    """Every row sent to another task, put in order there and written, nothing counted or proved: what nobody who
     regroups rows with Spark can go below."""
     spark, name = copy.spark, f"{copy.name}_shuffled"
     rows = spark.table(copy.name).repartition(blocks, "l_orderkey", "l_linenumber")
+    rows = rows.sortWithinPartitions(*order) if order else rows
     rows.writeTo(name).using(copy.format).create()
     return Copy(spark, copy.format, name.rpartition(".")[2])
 

@@ -27,10 +27,12 @@ def record(fmt: str, rows: int, blocks: int, rounds: int, found: Found) -> dict[
     ratios = {
         f"{ours} / {name}": seconds[ours] / seconds[name]
         for ours in ("ours", "ours, qd-tree")
-        for name in ("ZORDER BY", "liquid", "sort", "zorder", "plain copy", "shuffled copy", "DuckDB")
+        for name in ("ZORDER BY", "liquid", "sort", "zorder", "plain copy", "shuffled copy", "sorted copy", "DuckDB")
         if name in seconds
     }
-    ratios["shuffled copy / plain copy"] = seconds["shuffled copy"] / seconds["plain copy"]
+    ratios |= {
+        f"{name} copy / plain copy": seconds[f"{name} copy"] / seconds["plain copy"] for name in ("shuffled", "sorted")
+    }
     ratios |= {
         f"{name}: {part} / {name}": seconds[f"{name}: {part}"] / seconds[name]
         for name in ("ours", "ours, qd-tree")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -155,6 +156,7 @@ class Rounds:
 
 def main() -> None:
     wanted = Wanted(**json.loads(sys.argv[1]))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # Spark and the folder are gone then, too
     with playground() as spark:
         for found in Rounds(spark, wanted).played():
             print(json.dumps(found, default=vars), flush=True)
