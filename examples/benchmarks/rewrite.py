@@ -8,7 +8,7 @@ three columns. A first round warms up and does not count; the order rotates from
 the lowest and the highest. "ours" is stage + commit; beside it stands reading the new files back for counts and
 checksum ("verify"), and the same with the facts that pruning goes by, as a run does it. The plain copy reads and writes
 without a shuffle: Spark's floor. The shuffled copy sends each row to another task, and the sorted copy puts the rows in
-order there: the floors of whoever regroups rows. "plain copy of it" copies what we wrote, since rows in another order do
+order there: the floors of whoever regroups rows. "plain copy of it" copies what we wrote, as rows in another order do
 not compress alike. DuckDB sorts and writes our blocks: the machine's floor. Alpha is a whole rewrite of ours,
 verification and facts included, over a scan; the paper measures 60 to 100.
 """
