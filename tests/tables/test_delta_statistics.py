@@ -266,6 +266,22 @@ def test_a_golden_table_by_delta_rs_reads_the_same_through_spark(spark: SparkSes
     assert not np.isnan(table.blocks().columns["f"].upper.astype(float)).all()  # now Spark's own statistics
 
 
+def test_both_readers_know_what_deletion_vectors_took(delta: Lake) -> None:
+    columns = "id long, v int, p string"
+    select = "id, cast(if(id % 9 = 0, null, id) as int), if(id % 2 = 0, 'a b%20/ü', 'c=d')"
+    clause = "partitioned by (p) tblproperties ('delta.enableDeletionVectors' = 'true')"
+    name, _ = delta.create(columns, select, rows=400, files=4, clause=clause)
+    files, by_spark, by_rust = both(delta, name)
+    assert not files["deleted"].to_numpy().any()
+    assert by_rust.rows.tolist() == by_spark.rows.tolist()
+    delta.sql(f"delete from {name} where id in (0, 1, 7, 200, 399)")
+    files, by_spark, by_rust = both(delta, name)
+    assert sorted(files["deleted"].to_pylist())[-1] > 0
+    assert by_rust.total_rows == 395
+    assert by_rust.rows.tolist() == by_spark.rows.tolist()
+    assert_same(by_spark, by_rust)
+
+
 @pytest.mark.parametrize("files", [100_000])
 def test_a_hundred_thousand_files_are_read_without_spark(tmp_path: Path, files: int) -> None:
     folder = tmp_path / "many"

@@ -1,7 +1,6 @@
 """A Delta table in a folder of this machine, looked at through delta-rs: no JVM, nothing changed.
 
-Whatever delta-rs cannot tell for sure (a reader feature that it lacks, rows that deletion vectors took away) is left to
-Spark, by answering None.
+Whatever delta-rs cannot tell for sure (a reader feature that it lacks) is left to Spark, by answering None.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 _NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 """Types that the log calls otherwise than SQL."""
-_KNOWN_FEATURES = {"columnMapping", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
+_KNOWN_FEATURES = {"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
 
 
 @dataclass(frozen=True)
