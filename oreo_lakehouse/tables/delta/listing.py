@@ -8,7 +8,6 @@ from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import DeltaTable as RustTable
 
 from oreo_lakehouse.layouts.blocks import Ints
@@ -46,7 +45,7 @@ def _deleted(table: RustTable, files: pa.Table) -> Ints | None:
     if "deletionVectors" not in (table.protocol().reader_features or ()):
         return taken
     places = {name: at for at, name in enumerate(_alike(files["path"].to_pylist()))}
-    if len(places) < len(files) or (pc.sum(files["num_records"]).as_py() or 0) > _MOST_ROWS:
+    if len(places) < len(files) or sum(filter(None, files["num_records"].to_pylist())) > _MOST_ROWS:
         return None
     root = _alike([table.table_uri.rstrip("/") + "/"])[0]
     for batch in pa.RecordBatchReader.from_stream(table.deletion_vectors()):
