@@ -78,6 +78,12 @@ def _idle(
         return None
 
 
+def _whole(spark: SparkSession, table: str, config: Config, options: RunOptions, progress: Progress) -> Outcome:
+    from oreo_lakehouse.maintenance.maintain import maintain  # not before it is needed: it loads much
+
+    return maintain(spark, table, config, options=options, progress=progress)
+
+
 def expand(spark: SparkSession, names: Sequence[str]) -> list[str]:
     """Names with patterns such as `db.*` replaced by the tables that match, each table once, in the order given.
 
@@ -131,11 +137,7 @@ def maintain_all(
             progress(f"{table} ({number} of {len(tables)}): {step}" if len(tables) > 1 else step, share)
 
         try:
-            outcome = _idle(table, config, left, spark, tell)
-            if outcome is None:
-                from oreo_lakehouse.maintenance.maintain import maintain  # it loads what only a whole run needs
-
-                outcome = maintain(spark, table, config, options=left, progress=tell)
+            outcome = _idle(table, config, left, spark, tell) or _whole(spark, table, config, left, tell)
         except NotATableError as error:
             if not only_tables:
                 yield TableRun(table, error=error)
