@@ -22,6 +22,7 @@ from oreo_lakehouse.jvm import (
     jvm,
     root_reason,
     scala_seq,
+    some,
 )
 from oreo_lakehouse.layouts.sqltext import quoted
 from oreo_lakehouse.tables.delta import DeltaTable
@@ -104,10 +105,10 @@ def delta_folder(spark: SparkSession, name: str) -> tuple[str, str] | None:
     catalog, namespace, table = _meant(spark, name, _parse(spark, name))
     if catalog != _SESSION_CATALOG or len(namespace) != 1:
         return None
-    identifier = jvm(spark).org.apache.spark.sql.catalyst.TableIdentifier
-    option = jvm(spark).scala.Option.apply
+    identifier = jvm(spark).org.apache.spark.sql.catalyst.TableIdentifier(table, some(spark, namespace[0]))
+    known = java_session(spark).sessionState().catalog()
     try:
-        found = java_session(spark).sessionState().catalog().getTableMetadata(identifier(table, option(namespace[0])))
+        found = answered(spark, f"catalog {catalog!r}", lambda: known.getTableMetadata(identifier))
         if not found.provider().contains("delta") or found.storage().locationUri().isEmpty():
             return None
         folder = jvm(spark).org.apache.hadoop.fs.Path(found.location())  # which writes no character as %20

@@ -21,8 +21,11 @@ public class LinkedLog extends HDFSLogStore {
     super(new Configuration());
   }
 
-  /** Puts this in the place of Delta's own, if that is what the log has; whether commits are linked from now on. */
-  public boolean into(DeltaLog log) throws Exception {
+  /**
+   * Puts this in the place of Delta's own, if that is what the log has; whether commits are linked from now on. A Delta
+   * that keeps its stores otherwise than we know commits as it always did.
+   */
+  public boolean into(DeltaLog log) {
     if (!"file".equals(log.logPath().toUri().getScheme()) || !(log.store() instanceof DelegatingLogStore)) return false;
     DelegatingLogStore store = (DelegatingLogStore) log.store();
     LogStore now = store.getDelegate(log.logPath());
@@ -30,10 +33,18 @@ public class LinkedLog extends HDFSLogStore {
     io.delta.storage.LogStore one = ((LogStoreAdaptor) now).logStoreImpl();
     if (one.getClass().getSimpleName().equals("LinkedLog")) return true;
     if (one.getClass() != HDFSLogStore.class) return false; // the user's own choice
-    java.lang.reflect.Field stores = DelegatingLogStore.class.getDeclaredField("schemeToLogStoreMap");
-    stores.setAccessible(true);
-    ((scala.collection.mutable.Map) stores.get(store)).put("file", new LogStoreAdaptor(this));
-    return true;
+    try {
+      java.lang.reflect.Field stores = DelegatingLogStore.class.getDeclaredField("schemeToLogStoreMap");
+      stores.setAccessible(true);
+      synchronized (store) { // as Delta does when it looks there
+        ((scala.collection.mutable.Map) stores.get(store)).put("file", new LogStoreAdaptor(this));
+      }
+      return true;
+    } catch (ReflectiveOperationException other) {
+      return false;
+    } catch (RuntimeException closed) {
+      return false;
+    }
   }
 
   public void write(Path path, Iterator lines, Boolean overwrite, Configuration conf) throws IOException {
