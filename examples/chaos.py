@@ -169,7 +169,8 @@ def show(found: dict[str, Any], *, as_json: bool) -> None:
         sums = [one + more for one, more in zip(sums, line, strict=True)]
         print(f"{kind:24s}" + "".join(f"{number:15,.0f}" for number in line))
     print(f"{'all':24s}" + "".join(f"{number:15,.0f}" for number in sums))
-    for title, part in (("kills", "points"), ("faults", "kinds"), ("hostile", "kinds"), ("races", "done")):
+    parts = [("kills", "points"), ("kills", "formats"), ("faults", "kinds"), ("hostile", "kinds"), ("races", "done")]
+    for title, part in parts:
         about = found.get(title, {}).get(part, {})
         print(f"{title}: {', '.join(f'{n:,} {what}' for what, n in sorted(about.items()))}")
     minutes = found.get("minutes", {})

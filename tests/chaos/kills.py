@@ -47,6 +47,7 @@ class Killed:
     spared: int = 0
     """Commands that did not come to the chosen point."""
     points: Counter[str] = field(default_factory=Counter[str])
+    formats: Counter[str] = field(default_factory=Counter[str])
 
 
 class _Steps:
@@ -127,3 +128,4 @@ def kill_and_go_on(world: World, draw: random.Random, killed: Killed) -> None:
     killed.kills += ended
     killed.spared += not ended
     killed.points.update([point] if ended else [])
+    killed.formats.update([world.kind.format] if ended else [])
