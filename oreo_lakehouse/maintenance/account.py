@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from oreo_lakehouse.maintenance.ledger import LedgerLine
-from oreo_lakehouse.maintenance.story import INITIAL, Story, number, read_story
+from oreo_lakehouse.maintenance.ledgerfacts import number, numbers
+from oreo_lakehouse.maintenance.story import INITIAL, Story, read_story
 from oreo_lakehouse.maintenance.weighing import ROWS, SCANS
 
 Point = tuple[int, float]
@@ -241,10 +242,9 @@ def _fixed_layout(story: Story, state: str, build: float) -> FixedLayout:
 
 def _bound(decisions: Sequence[LedgerLine]) -> Bound | None:
     for line in reversed(decisions):
-        found = line.facts.get("bound") or {}
-        paid, comparator, limit = (number(found.get(name)) for name in ("paid", "comparator", "limit"))
-        if paid is not None and comparator is not None and limit is not None:
-            return Bound(paid, comparator, limit)
+        found = numbers(line.facts.get("bound"))
+        if {"paid", "comparator", "limit"} <= found.keys():
+            return Bound(found["paid"], found["comparator"], found["limit"])
     return None
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from oreo_lakehouse.maintenance.ledger import LedgerLine
+from oreo_lakehouse.maintenance.ledgerfacts import number
 from oreo_lakehouse.maintenance.weighing import BYTES, ROWS
 
 DEFAULT = 80.0
@@ -64,12 +65,12 @@ def measured(line: LedgerLine, weigh: str = ROWS) -> float | None:
     """What a line says of alpha, or None: a fold rewrites too little, a return writes nothing."""
     facts = line.facts
     if line.kind == "calibration":
-        rewrite, scan = facts.get("rewrite_seconds"), facts.get("scan_seconds")
+        rewrite, scan = number(facts.get("rewrite_seconds")), number(facts.get("scan_seconds"))
     elif line.kind == "commit" and facts.get("action", "layout") == "layout":
-        rewrite, scan = facts.get("seconds"), facts.get("scan_seconds")
+        rewrite, scan = number(facts.get("seconds")), number(facts.get("scan_seconds"))
     else:
         return None
-    share = facts.get("scan_share") if weigh == BYTES else 1.0
-    if not (isinstance(rewrite, int | float) and isinstance(scan, int | float) and isinstance(share, int | float)):
+    share = number(facts.get("scan_share")) if weigh == BYTES else 1.0
+    if rewrite is None or scan is None or share is None:
         return None
     return rewrite / scan * share if rewrite > 0 and scan > 0 and share > 0 else None

@@ -9,7 +9,8 @@ from typing import Any
 
 from oreo_lakehouse.errors import LedgerError
 from oreo_lakehouse.maintenance.ledger import LedgerLine
-from oreo_lakehouse.maintenance.story import INITIAL, WRITERS, number, read_story
+from oreo_lakehouse.maintenance.ledgerfacts import mapping, mappings, number, numbers, texts, whole
+from oreo_lakehouse.maintenance.story import INITIAL, WRITERS, read_story
 from oreo_lakehouse.maintenance.weighing import BYTES, ROWS
 
 SHOWN = 8
@@ -118,19 +119,18 @@ def explain(lines: Sequence[LedgerLine], decision: str | None = None, table: str
     line = _find(decisions(lines), decision, table)
     facts = line.facts
     story = read_story(lines)
-    names = {**story.names, **{str(k): str(v) for k, v in (facts.get("layouts") or {}).items() if str(k) != INITIAL}}
+    names = {**story.names, **{k: v for k, v in texts(facts.get("layouts")).items() if k != INITIAL}}
     current = str(facts.get("current", INITIAL))
     target = None if facts.get("target") is None else str(facts["target"])
-    looked = facts.get("looked") or {}
-    bound = facts.get("bound") or {}
+    looked, bound = mapping(facts.get("looked")), numbers(facts.get("bound"))
     run = [one for one in lines if one.run == line.run]
     partial = Explanation(
         id=line.run,
         time=line.time,
         decision=str(facts.get("decision", "stay")),
         reason=str(facts.get("reason", "")),
-        version=_whole(facts.get("version")),
-        queries=_whole(facts.get("queries")) or 0,
+        version=whole(facts.get("version")),
+        queries=whole(facts.get("queries")) or 0,
         current=names.get(current, current),
         target=None if target is None else names.get(target, target),
         current_cost=number(facts.get("current_cost")),
@@ -140,26 +140,26 @@ def explain(lines: Sequence[LedgerLine], decision: str | None = None, table: str
         mode=str(facts["mode"]) if facts.get("mode") else None,
         weigh=str(facts.get("weigh", ROWS)),
         weight=number(facts.get("weight")) or 1.0,
-        phase=_whole(facts.get("phase")),
+        phase=whole(facts.get("phase")),
         candidates=_candidates(facts, names, current, target),
         hot=tuple(
             HotQuery(
                 str(one.get("shape", "")),
-                _whole(one.get("queries")) or 0,
+                whole(one.get("queries")) or 0,
                 number(one.get("cost_now")),
                 number(one.get("cost_target")),
             )
-            for one in facts.get("hot") or ()
+            for one in mappings(facts.get("hot"))
         ),
         held=str(facts["held"]) if facts.get("held") else None,
         shadow=bool(facts.get("shadow")),
         promised_cost=number(looked.get("cost_promised")),
         exact_cost=number(looked.get("cost_exact")),
-        bound={k: found for k in ("paid", "comparator", "limit") if (found := number(bound.get(k))) is not None},
+        bound={k: bound[k] for k in ("paid", "comparator", "limit") if k in bound},
         events=tuple(
             Event(
                 str(one.facts.get("kind", "")),
-                _whole(one.facts.get("query")) or 0,
+                whole(one.facts.get("query")) or 0,
                 names.get(str(one.facts.get("state")), str(one.facts.get("state", ""))),
                 str(one.facts.get("reason", "")),
             )
@@ -200,16 +200,15 @@ def _find(found: list[LedgerLine], wanted: str | None, table: str) -> LedgerLine
 def _candidates(
     facts: Mapping[str, Any], names: Mapping[str, str], current: str, target: str | None
 ) -> tuple[Candidate, ...]:
-    costs, counters = facts.get("costs") or {}, facts.get("counters") or {}
-    regret = facts.get("regret") or {}
-    ids = dict.fromkeys([*map(str, costs), *map(str, counters), *map(str, regret)])
+    costs, counters, regret = (numbers(facts.get(name)) for name in ("costs", "counters", "regret"))
+    ids = dict.fromkeys([*costs, *counters, *regret])
     found = [
         Candidate(
             layout_id=state,
             layout=names.get(state, WRITERS if state == INITIAL else state),
-            cost=number(costs.get(state)),
-            counter=number(counters.get(state)),
-            regret=number(regret.get(state)),
+            cost=costs.get(state),
+            counter=counters.get(state),
+            regret=regret.get(state),
             is_current=state == current,
             is_target=state == target,
             weight=number(facts.get("weight")) or 1.0,
@@ -268,14 +267,11 @@ def _sentences(e: Explanation, commit: Mapping[str, Any] | None) -> list[str]:
         out.append(f"A wanted move was held back: {e.held}.")
     if e.shadow:
         out.append("This was a shadow run: it decided and recorded, and wrote nothing.")
-    if commit and number(commit.get("cost_realised")) is not None:
-        out.append(f"On the new files' real statistics the same queries read {commit['cost_realised']:.1%} of {part}.")
+    realised = number(commit.get("cost_realised")) if commit else None
+    if realised is not None:
+        out.append(f"On the new files' real statistics the same queries read {realised:.1%} of {part}.")
     if len(e.bound) == 3:
         out.append(
             f"The decisions' own account stands at {e.bound['paid']:,.1f} of at most {e.bound['limit']:,.1f} scans."
         )
     return out
-
-
-def _whole(value: Any) -> int | None:
-    return int(value) if isinstance(value, int) and not isinstance(value, bool) else None

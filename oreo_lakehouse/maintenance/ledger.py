@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from oreo_lakehouse.errors import StoreError
+from oreo_lakehouse.maintenance.ledgerfacts import moment
 from oreo_lakehouse.store import Store, parsed
 
 _STAMP = "%Y%m%dT%H%M%S%f"
@@ -137,9 +138,12 @@ def _unpacked(text: str) -> tuple[str, str] | None:
 def _parse(text: str) -> LedgerLine | None:
     try:
         line = parsed(text)
+        time = moment(line["time"])
+        if time is None:
+            return None
         return LedgerLine(
             kind=str(line["kind"]),
-            time=datetime.fromisoformat(line["time"]),
+            time=time,
             run=str(line["run"]),
             facts=dict(line["facts"]),
         )

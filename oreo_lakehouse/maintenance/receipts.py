@@ -13,7 +13,8 @@ from datetime import datetime
 from typing import Any
 
 from oreo_lakehouse.maintenance.ledger import LedgerLine
-from oreo_lakehouse.maintenance.story import Change, Served, Story, number, read_story
+from oreo_lakehouse.maintenance.ledgerfacts import number
+from oreo_lakehouse.maintenance.story import Change, Served, Story, read_story
 
 DRIFT = 0.2
 """A realised saving further than this share of the predicted one away from it is flagged."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from oreo_lakehouse.maintenance.ledgerfacts import number
 from oreo_lakehouse.maintenance.outcome import Outcome
 from oreo_lakehouse.maintenance.recording import Record
 from oreo_lakehouse.maintenance.registry import register
@@ -68,8 +69,11 @@ class Run:
 
     def rewrite_rate(self) -> float | None:
         """Bytes a second, by the last rewrite on record."""
-        done = [line.facts for line in self.dossier.ledger.lines(["commit"]) if line.facts.get("bytes")]
-        return done[-1]["bytes"] / max(done[-1]["seconds"], 0.001) if done else None
+        for line in reversed(self.dossier.ledger.lines(["commit"])):
+            size, seconds = number(line.facts.get("bytes")), number(line.facts.get("seconds"))
+            if size and seconds is not None:
+                return size / max(seconds, 0.001)
+        return None
 
     def stay(
         self,

@@ -10,11 +10,12 @@ from oreo_lakehouse.config import Config, load_config, parse_size
 from oreo_lakehouse.maintenance.dossier import live_layouts
 from oreo_lakehouse.maintenance.health import Health, best_known, health, skipping
 from oreo_lakehouse.maintenance.ledger import Ledger, LedgerLine
+from oreo_lakehouse.maintenance.ledgerfacts import number, numbers, whole
 from oreo_lakehouse.maintenance.offline import TableView, open_offline, open_view
 from oreo_lakehouse.maintenance.recent import DAYS, Recent, recent_queries
 from oreo_lakehouse.maintenance.shards import ShardBook, shard_folder, shards_of
 from oreo_lakehouse.maintenance.state import StateStore
-from oreo_lakehouse.maintenance.story import INITIAL, Story, number, read_story
+from oreo_lakehouse.maintenance.story import INITIAL, Story, read_story
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -247,11 +248,11 @@ def _best(story: Story, recent: Recent | None) -> BestKnown | None:
         actual = 1 - sum(float(s.actual.sum()) for s in lately) / weight
         return BestKnown(found[0], story.name_of(found[0]), found[1], actual, queries)
     for line in reversed(story.decisions):
-        costs = {str(k): float(v) for k, v in (line.facts.get("costs") or {}).items() if number(v) is not None}
+        costs = numbers(line.facts.get("costs"))
         weight = number(line.facts.get("weight")) or 1.0
         found = best_known(costs, weight)
         if found is not None:
             current = costs.get(str(line.facts.get("current", INITIAL)))
-            asked = int(number(line.facts.get("queries")) or 0)
+            asked = whole(line.facts.get("queries")) or 0
             return BestKnown(found[0], story.name_of(found[0]), found[1], 1 - (current or weight) / weight, asked)
     return None

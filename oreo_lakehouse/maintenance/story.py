@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oreo_lakehouse.maintenance.ledger import LedgerLine
+from oreo_lakehouse.maintenance.ledgerfacts import costs, moment, number, numbers, texts, whole
 from oreo_lakehouse.maintenance.weighing import ROWS
 
 INITIAL = "initial"
@@ -161,7 +162,6 @@ class _Teller:
         before = self._layout
         self._layout = layout
         charged = number(line.facts.get("alpha"))
-        version = line.facts.get("version")
         change = Change(
             run=line.run,
             time=line.time,
@@ -169,7 +169,7 @@ class _Teller:
             action=action,
             layout=layout,
             before=before,
-            version=int(version) if isinstance(version, int | float) else None,
+            version=whole(line.facts.get("version")),
             alpha=alpha if charged is None else charged,
             facts=line.facts,
         )
@@ -188,17 +188,17 @@ class _Teller:
 
 
 def _served(facts: Mapping[str, Any], start: int) -> Served | None:
-    queries, actual, never = facts.get("queries"), _costs(facts.get("actual")), _costs(facts.get("never"))
-    if not isinstance(queries, int) or queries <= 0 or actual is None or never is None or len(actual) != len(never):
+    queries, actual, never = whole(facts.get("queries")), costs(facts.get("actual")), costs(facts.get("never"))
+    if queries is None or queries <= 0 or actual is None or never is None or len(actual) != len(never):
         return None
-    every = facts.get("every")
-    full = every if isinstance(every, int) and every > 0 else queries
+    every = whole(facts.get("every"))
+    full = every if every is not None and every > 0 else queries
+    rest = queries - full * (len(actual) - 1)
+    if rest <= 0:  # buckets and queries contradict each other
+        return None
     counts = np.full(len(actual), full, np.int64)
-    counts[-1] = queries - full * (len(actual) - 1)
-    if counts[-1] <= 0:  # buckets and queries contradict each other
-        return None
-    previous = _costs(facts.get("previous"))
-    states = {str(k): float(v) for k, v in (facts.get("states") or {}).items() if isinstance(v, int | float)}
+    counts[-1] = rest
+    previous = costs(facts.get("previous"))
     return Served(
         start=start,
         layout=str(facts.get("layout", INITIAL)),
@@ -206,38 +206,18 @@ def _served(facts: Mapping[str, Any], start: int) -> Served | None:
         actual=actual,
         never=never,
         previous=previous if previous is not None and len(previous) == len(actual) else None,
-        states=states,
-        first=_time(facts.get("first")),
-        last=_time(facts.get("last")),
+        states=numbers(facts.get("states")),
+        first=moment(facts.get("first")),
+        last=moment(facts.get("last")),
         weight=queries if (weight := number(facts.get("weight"))) is None else weight,
     )
-
-
-def _costs(values: Any) -> Costs | None:
-    try:
-        found = np.array(values, np.float64)
-    except (TypeError, ValueError):
-        return None
-    return found if found.ndim == 1 and len(found) and bool(np.isfinite(found).all()) else None
-
-
-def _time(text: Any) -> datetime | None:
-    try:
-        return datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-
-
-def number(value: Any) -> float | None:
-    """A fact as a number, or None."""
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _names(lines: Sequence[LedgerLine]) -> dict[str, str]:
     names = {INITIAL: WRITERS}
     for line in lines:
         if line.kind == "decision":
-            names |= {str(k): str(v) for k, v in (line.facts.get("layouts") or {}).items() if str(k) != INITIAL}
+            names |= {k: v for k, v in texts(line.facts.get("layouts")).items() if k != INITIAL}
         elif line.kind == "commit" and line.facts.get("layout"):
             names[str(line.facts.get("layout_id"))] = str(line.facts["layout"])
     return names

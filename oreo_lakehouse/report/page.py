@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from oreo_lakehouse.maintenance.account import Account, account
 from oreo_lakehouse.maintenance.explaining import SHOWN
 from oreo_lakehouse.maintenance.health import heat
+from oreo_lakehouse.maintenance.ledgerfacts import number
 from oreo_lakehouse.maintenance.receipts import Receipt, receipts
-from oreo_lakehouse.maintenance.story import INITIAL, Story, number, read_story
+from oreo_lakehouse.maintenance.story import INITIAL, Story, read_story
 from oreo_lakehouse.report.charts import Drawings, Line
 from oreo_lakehouse.report.pageparts import Tile, document, section, table, tile_row
 
