@@ -16,6 +16,8 @@ _BEFORE = 400
 _RARE = 0.05
 """A signature is rare below this share of the queries before, or below a quarter of what is usual in a wide mix."""
 _SURPRISE = 1e-3
+_COMMON = 0.1
+"""A kind belongs to a regime from this share of its queries on."""
 _CHECK = 40
 """Queries after an alarm at which it is confirmed or taken back."""
 _SAME = 0.5
@@ -61,6 +63,14 @@ class ChangeDetector:
         self._now = self._now[-new:]
         self.since = new
         return "change"
+
+    def kinds(self) -> list[str]:
+        """The kinds of query that the present regime is made of."""
+        return sorted(kind for kind, count in Counter(self._now).items() if count >= _COMMON * len(self._now))
+
+    def mix(self) -> str:
+        """The same as one name."""
+        return "; ".join(self.kinds())
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -29,10 +29,14 @@ from oreo_lakehouse.reorganizer.states import INITIAL, StateSpace
 
 _SETTLE = 10
 """Queries after a change before anything is decided: the first candidates for it are there then."""
-_MEAN_OVER = 50
+_MEAN_OVER, _LONGEST_MEAN = 50, 600
+"""Queries that present costs are means over: at first, and at most. A long life makes much of what a short mean has by
+chance, and among many states the luckiest looks best: so it is half of the regime's queries once these are more."""
 _LONGEST = 1000.0
 _REGRET = 0.05
 _LATER = 0.75
+_RIPE, _PATIENCE = 200, 0.5
+"""Queries after a change from which on its candidates are as good as they get, and what waiting for them may cost."""
 _DRIFTING = 1.5
 """How often a move must pay for itself while literals slide: a later one does as well, and reaches further."""
 _LOOK_BACK = 400
@@ -112,10 +116,10 @@ class PlannerStrategy:
             self._regime(signal, space, query)
             out.append(self._decide("phase", _SIGNALS[signal]))
         since = self.detector.since
-        for family, layout in self.scout.candidates(space, query, since, kind):
-            out += self._admit(space, query, family, layout, kind)
+        for family, layout in self.scout.candidates(space, query, since, self.detector.mix):
+            out += self._admit(space, query, family, layout)
         for layout, ahead in self.outlook.observe(space, query, since, self.scout.generators, self.scout.blocks):
-            out += self._admit(space, query, "ahead", layout, kind, ahead)
+            out += self._admit(space, query, "ahead", layout, ahead)
         wanted, reason = self._wish(space, query, since)
         allowed = self.guard.allowed(wanted)
         if allowed != self._current:
@@ -143,9 +147,10 @@ class PlannerStrategy:
         self._worth = None
 
     def _admit(
-        self, space: StateSpace, query: int, family: str, layout: Layout, kind: str, ahead: Workload | None = None
+        self, space: StateSpace, query: int, family: str, layout: Layout, ahead: Workload | None = None
     ) -> list[Decision]:
-        found = self.pool.admit(space, family, layout, kind, self.scout.biased.items, query, self._current, ahead)
+        mix, sample = self.detector.mix(), self.scout.biased.items
+        found = self.pool.admit(space, family, layout, mix, sample, query, self._current, ahead)
         if found is None:
             return []
         self.guard.add_state(found.state)
@@ -186,10 +191,23 @@ class PlannerStrategy:
             regret = self._saved(space, [states[best]], query)[states[best]]
         if regret < _REGRET * self.alpha and later[here] - later[best] < _LATER * self.alpha:
             return stay
+        if not self.outlook and self._can_wait(since, float(means[here] - means[best])):
+            return stay
         return states[best], (
             f"it is expected to save {gain:.0f} scans over the next {rest:.0f} queries and what follows them; "
             f"a recent query costs {means[best]:.3f} of a scan there and {means[here]:.3f} here"
         )
+
+    def _can_wait(self, since: int, gain: float) -> bool:
+        """Whether better candidates will come soon, and a move to one of them instead would cost less than two moves.
+
+        Of one kind of query ten tell enough; of a mix, the first ones tell little of what a layout for it should be.
+        """
+        cheap = since < _RIPE and gain * (_RIPE - since) < _PATIENCE * self.alpha
+        return cheap and len(self.detector.kinds()) != 1
+
+    def _mean_over(self) -> int:
+        return max(_MEAN_OVER, min(self.detector.since // 2, _LONGEST_MEAN))
 
     def _prospects(
         self, space: StateSpace, query: int, since: int, states: list[str]
@@ -200,7 +218,8 @@ class PlannerStrategy:
         if self.outlook:
             means = self.outlook.means(space, query, since, states)
             return self.outlook.life(rest, since), means, later
-        return rest, space.matrix(states, slice(query + 1 - min(since, _MEAN_OVER), query + 1)).mean(axis=1), later
+        over = min(since, self._mean_over())
+        return rest, space.matrix(states, slice(query + 1 - over, query + 1)).mean(axis=1), later
 
     def destination(self, query: int, space: StateSpace) -> str:
         """The best of all states: the price is the same for each. Where literals slide, it stays as it was decided."""
@@ -245,7 +264,7 @@ class PlannerStrategy:
         self._worth = None
 
     def recent(self) -> list[int]:
-        return self._latest[-_MEAN_OVER:]
+        return self._latest[-self._mean_over() :]
 
     def kept(self) -> set[int]:
         return {*self._latest, *self.scout.kept(), *self.log.kept()}

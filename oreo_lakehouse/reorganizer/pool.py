@@ -5,8 +5,8 @@ few queries: the sample alone would reject layouts for brand-new templates. A **
 regime, a **mixture**, made for the whole past, and one made for what lies **ahead**, where literals slide, also enter
 if they are the best for just that; a **blend** of recent and old does not. Mixtures have a cap of their own: the one
 with the worst mean leaves. Of the others, the one whose loss raises the least costs the least leaves; never the current
-state. A kind of query has at most two states of each other family, so that later, better ones replace those made from
-its first ten queries.
+state. A kind of query, or a mix of kinds, has at most two states of each other family, so that later, better ones
+replace those made from its first ten queries.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Admission:
     state: str
     evicted: str
     uncovered: str
-    """The kind of query for which the evicted state was the last one, or ""."""
+    """The mix of kinds of query for which the evicted state was the last one, or ""."""
     reason: str
 
 
@@ -47,8 +47,8 @@ class StatePool:
         self.max_states = max_states
         self.layouts: dict[str, Layout] = {}
         self.families: dict[str, str] = {INITIAL: "recent"}
-        self.kinds: dict[str, str] = {}
-        """The kind of query that each recent state was made for."""
+        self.mixes: dict[str, str] = {}
+        """The mix of kinds of query that each state was made for, unless it was made for the whole past."""
 
     @property
     def states(self) -> list[str]:
@@ -59,7 +59,7 @@ class StatePool:
         space: StateSpace,
         family: str,
         layout: Layout,
-        kind: str,
+        mix: str,
         sample: list[int],
         query: int,
         current: str,
@@ -71,7 +71,7 @@ class StatePool:
             space: where costs come from; the new state is added to it.
             family: `recent`, `blend`, `ahead` or `mixture`.
             layout: the candidate.
-            kind: of query that it was made for.
+            mix: of kinds of query that it was made for.
             sample: positions of the time-biased sample.
             query: position of the latest query.
             current: the state that must not leave.
@@ -92,28 +92,28 @@ class StatePool:
             if family == "blend" or own > _BETTER * least:
                 return None
             reason = "it is the best layout for the queries that it was made for"
-        evicted, lost = self._evict(space, family, kind, sample, recent, current, ahead)
+        evicted, lost = self._evict(space, family, mix, sample, recent, current, ahead)
         self.layouts[layout.id] = layout
         self.families[layout.id] = family
-        self.kinds[layout.id] = "" if family == "mixture" else kind
+        self.mixes[layout.id] = "" if family == "mixture" else mix
         space.add(layout.id, source)
-        uncovered = "" if lost in self.kinds.values() else lost
+        uncovered = "" if lost in self.mixes.values() else lost
         return Admission(layout.id, evicted, uncovered, f"{layout.describe()}; {reason}")
 
     def _evict(
         self,
         space: StateSpace,
         family: str,
-        kind: str,
+        mix: str,
         sample: list[int],
         recent: slice,
         current: str,
         ahead: Workload | None,
     ) -> tuple[str, str]:
-        """Make room: the state that had to leave ("" if none) and the kind of query it was made for."""
+        """Make room: the state that had to leave ("" if none) and the mix it was made for."""
         mixture = family == "mixture"
         peers = [s for s, other in self.families.items() if (other == "mixture") == mixture and s != current]
-        alike = [s for s in peers if not mixture and (self.kinds.get(s), self.families[s]) == (kind, family)]
+        alike = [s for s in peers if not mixture and (self.mixes.get(s), self.families[s]) == (mix, family)]
         if len(alike) >= _MOST_OF_A_KIND:
             means = space.matrix(alike, recent).mean(axis=1) if ahead is None else space.outlook(alike, ahead)
             loser = alike[int(np.argmax(means))]
@@ -121,14 +121,14 @@ class StatePool:
             loser = self._loser(space, peers, family, sample, recent)
         else:
             return "", ""
-        lost = self.kinds.get(loser, "")
+        lost = self.mixes.get(loser, "")
         self.remove(space, loser)
         return loser, lost
 
     def remove(self, space: StateSpace | None, state: str) -> None:
         del self.families[state]
         self.layouts.pop(state, None)
-        self.kinds.pop(state, None)
+        self.mixes.pop(state, None)
         if space is not None:
             space.remove(state)
 
@@ -144,7 +144,7 @@ class StatePool:
 
     def to_json(self) -> list[Any]:
         return [
-            [state, family, self.kinds.get(state, ""), self._layout_json(state)]
+            [state, family, self.mixes.get(state, ""), self._layout_json(state)]
             for state, family in self.families.items()
         ]
 
@@ -154,7 +154,7 @@ class StatePool:
 
     def restore(self, document: list[Any]) -> None:
         self.families = {str(state): str(family) for state, family, _, _ in document}
-        self.kinds = {str(state): str(kind) for state, _, kind, layout in document if layout is not None}
+        self.mixes = {str(state): str(mix) for state, _, mix, layout in document if layout is not None}
         self.layouts = {str(state): layout_from_json(layout) for state, _, _, layout in document if layout is not None}
 
 

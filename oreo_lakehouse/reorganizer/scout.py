@@ -1,7 +1,7 @@
 """Where the planner's candidates come from, and when.
 
 recent   the queries since the change, made up to a window by augmentation: 10, 25, 60 and 200 queries after a change to
-         a kind of query not met before, and every 400.
+         a kind of query, or a mix of kinds, not met before, and every 400.
 blend    the same with a few old queries at a low weight, which take the cuts that the recent ones do not need: with the
          second and the fourth of them, and every 800.
 mixture  samples of the whole past, uniform and time-biased, each kind of query with the share that it is expected to
@@ -10,7 +10,7 @@ mixture  samples of the whole past, uniform and time-biased, each kind of query 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ from oreo_lakehouse.reorganizer.states import StateSpace
 _WINDOW = 200
 _AFTER_CHANGE = (10, 25, 60, 200)
 _EVERY = 400
+_MOST_COVERED = 200
+"""Mixes that are remembered, of the many that there may be."""
 _BLEND_AT = (25, 200)
 _OLD = 300
 _OLD_WEIGHT = 0.05
@@ -53,7 +55,7 @@ class Scout:
         self.seen = 0
         self.mixtures = 0
         self.covered: dict[str, int] = {}
-        """By kind of query: from how many of them the candidate for it was made."""
+        """By mix of kinds of query: from how many queries the candidate for it was made."""
         self._seed = seed
 
     def observe(self, query: int) -> None:
@@ -61,22 +63,24 @@ class Scout:
         self.biased.add(query)
         self.uniform.add(query)
 
-    def candidates(self, space: StateSpace, query: int, since: int, kind: str) -> Iterator[tuple[str, Layout]]:
+    def candidates(
+        self, space: StateSpace, query: int, since: int, mix: Callable[[], str]
+    ) -> Iterator[tuple[str, Layout]]:
         """The candidates that are due now, with their family.
 
         Args:
             space: the stream and the sample.
             query: position of the latest query.
             since: queries since the change.
-            kind: of query, as the change detector sees it. A kind that came back needs no early candidates again.
+            mix: of kinds of query, as the change detector sees it. One that came back needs no early candidates again.
         """
-        early = since in _AFTER_CHANGE and since > self.covered.get(kind, 0)
+        early = since in _AFTER_CHANGE and since > self.covered.get(mix(), 0)
         regular = since > 0 and since % _EVERY == 0
         if not (early or regular or self._mixture_due()):
             return
         random = new_generator((self._seed, 2, self.seen))
         if early or regular:
-            self.covered[kind] = max(since, self.covered.get(kind, 0))
+            self._cover(mix(), since)
             window = slice(query + 1 - min(since, _WINDOW), query + 1)
             recent = self._recent(space, window, random)
             yield from self._made("recent", space, recent, None)
@@ -93,6 +97,11 @@ class Scout:
                 if spread:
                     workload = augmented(workload, space.sample, len(workload), random, spread=True)
                 yield from self._made("mixture", space, workload, weighed(workload, counts))
+
+    def _cover(self, mix: str, since: int) -> None:
+        self.covered[mix] = max(since, self.covered.pop(mix, 0))
+        for oldest in list(self.covered)[:-_MOST_COVERED]:
+            del self.covered[oldest]
 
     def _mixture_due(self) -> bool:
         seen = self.seen

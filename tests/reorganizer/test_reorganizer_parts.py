@@ -21,6 +21,7 @@ from oreo_lakehouse.reorganizer.pool import StatePool
 from oreo_lakehouse.reorganizer.randomness import new_generator
 from oreo_lakehouse.reorganizer.regimes import RegimeLog, tail_value
 from oreo_lakehouse.reorganizer.reservoir import Reservoir
+from oreo_lakehouse.reorganizer.scout import Scout
 from oreo_lakehouse.reorganizer.shares import long_run, weighed
 from oreo_lakehouse.reorganizer.states import StateSpace
 
@@ -45,6 +46,36 @@ def test_a_burst_that_passes_is_taken_back():
     found, detector = signals(["x"] * 200 + ["y"] * 8 + ["x"] * 60)
     assert [kind for _, kind in found] == ["change", "undo"]
     assert detector.since == 268
+
+
+def test_a_regime_is_made_of_the_kinds_that_came_often_since_the_change():
+    draw = np.random.default_rng(1)
+    mix = draw.choice(["y", "z", "seldom"], 150, p=[0.6, 0.37, 0.03])
+    _, detector = signals(["x"] * 100 + mix.tolist())
+    assert detector.since == 150
+    assert detector.kinds() == ["y", "z"]
+    assert ChangeDetector.from_json(json.loads(json.dumps(detector.to_json()))).mix() == detector.mix() == "y; z"
+
+
+def test_a_mix_that_came_back_needs_no_early_candidates_and_another_of_the_same_kinds_does():
+    sample = Sample(pa.table({"a": np.arange(1000), "b": np.arange(1000)[::-1]}))
+    asked = [Compare("ab"[n % 2], Op.LT, Kind.INTEGER, n) for n in range(200)]
+    space = StateSpace(sample, Workload.of(asked), "native")
+    scout = Scout(["sort"], 10, seed=1)
+    for query in range(199):
+        scout.observe(query)
+
+    def made(since, mix):
+        return len(list(scout.candidates(space, 199, since, lambda: mix)))
+
+    assert made(60, "a; b") == 1
+    assert made(60, "a; b") == made(25, "a; b") == 0
+    assert made(60, "a") == 1
+    assert made(200, "a; b") == 2
+    for number in range(1000):
+        made(60, str(number))
+    assert len(scout.covered) == 200
+    assert made(60, "a") == 1
 
 
 def test_the_reservoir_is_bounded_and_prefers_the_young():
