@@ -70,7 +70,8 @@ class Strangers:
 
     def delete(self, number: int) -> None:
         condition = self.model.condition(number)
-        self.sql(f"delete from {self.name} where {condition.sql}")
+        careful = condition.careful if self.kind.format == "iceberg" else ""
+        self.sql(f"delete from {self.name} where {careful or condition.sql}")
         self.model.delete(condition)
 
     def update(self, number: int) -> None:
