@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from oreo_lakehouse.errors import HistoryError
-from oreo_lakehouse.history.querycolumns import REPEATED, SCHEMA, Rows
+from oreo_lakehouse.history.querycolumns import REPEATED, SCHEMA, Rows, have_dates
 from oreo_lakehouse.history.templates import Template
 
 _BATCH = [("writer", pa.string()), ("number", pa.int64())]
@@ -80,6 +80,8 @@ def _read(content: bytes, place: str, names: list[str]) -> pa.Table:
                 raise ValueError(f"{field.name} is {own}")
         if any(table.column(name).null_count for name in _NEEDED if name in names):
             raise ValueError("a record lacks what each has")
+        if "time_us" in names and not have_dates(table):
+            raise ValueError("a record is of a time that no calendar knows")
         return table.select(names)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise HistoryError(f"{place} is not a day file: {str(error).splitlines()[0]}") from error

@@ -18,7 +18,7 @@ import pyarrow.json
 
 from oreo_lakehouse.errors import HistoryError, StoreError
 from oreo_lakehouse.history.exactness import Exactness
-from oreo_lakehouse.history.record import QueryRecord, planned_fields
+from oreo_lakehouse.history.record import TIMES, QueryRecord, planned_fields
 from oreo_lakehouse.history.templates import Template, split
 
 REPEATED = ("source", "status", "table_uuid", "exactness", "table_name", "time_zone")
@@ -73,7 +73,13 @@ def _is_complete(table: pa.Table) -> bool:
     template, literals, planned, exactness = valid
     whole = (template & literals & exactness & ~planned) | (planned & ~template)
     known = {*table.column("exactness").unique().to_pylist()} <= {None, *(e.value for e in Exactness)}
-    return bool(whole.all()) and known
+    return bool(whole.all()) and known and have_dates(table)
+
+
+def have_dates(table: pa.Table) -> bool:
+    """Whether all records are of times for which there is a date."""
+    times = table.column("time_us").to_numpy()
+    return not len(times) or (int(times.min()) in TIMES and int(times.max()) in TIMES)
 
 
 def table_of_records(records: Sequence[QueryRecord]) -> pa.Table:

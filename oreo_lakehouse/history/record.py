@@ -123,6 +123,9 @@ def planned_fields(text: str, place: str = "record") -> dict[str, Any]:
     return {"predicate": predicate, "exactness": exactness, "reasons": reasons}
 
 
+TIMES = range(-62_000_000_000_000_000, 253_000_000_000_000_000)
+"""Microseconds since 1970 for which calendars have a date."""
+_LONGS = range(-(1 << 63), 1 << 63)
 _TYPES: dict[str, type] = {
     f.name: tuple if "tuple" in str(f.type) else int if str(f.type).startswith("int") else str
     for f in fields(QueryRecord)
@@ -140,7 +143,7 @@ def _checked(name: str, value: Any, place: str) -> Any:
     elif name == "exactness":
         if isinstance(value, str) and value in _EXACTNESSES:
             return _EXACTNESSES[value]
-    elif type(value) is wanted and (wanted is not int or -(1 << 63) <= value < 1 << 63):
+    elif type(value) is wanted and (wanted is not int or value in (TIMES if name == "time_us" else _LONGS)):
         return value
     raise HistoryError(f"{place}: {name} cannot be a {type(value).__name__} like this")
 

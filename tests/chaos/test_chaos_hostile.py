@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from oreo_lakehouse.config import Config
 from oreo_lakehouse.errors import HistoryError
 from oreo_lakehouse.history.dayfiles import pack, unpack
 from oreo_lakehouse.history.exactness import Exactness
-from oreo_lakehouse.history.querycolumns import Rows, Templates, table_of_records
+from oreo_lakehouse.history.querycolumns import Rows, Templates, table_of_lines, table_of_records
 from oreo_lakehouse.history.record import QueryRecord
 from oreo_lakehouse.history.sqltext import SqlText
 from oreo_lakehouse.history.statements import parse_time
@@ -176,6 +177,20 @@ def test_a_day_file_whose_records_lack_something_is_none(name: str) -> None:
         pq.write_table(table.set_column(at, name, wrong), out)
         with pytest.raises(HistoryError, match="not a day file"):
             unpack(out.getvalue(), "x")
+
+
+@pytest.mark.parametrize("time", [1 << 62, -(1 << 62), 253_402_300_800_000_000])
+def test_a_record_of_a_time_without_a_date_is_none(time: int) -> None:
+    record = QueryRecord("q", 0, "import", 1, "finished", "t", TRUE, Exactness.EXACT)
+    line = json.dumps(json.loads(record.to_line()) | {"time_us": time}).encode()
+    for read in (QueryRecord.from_line, table_of_lines):
+        with pytest.raises(HistoryError, match="time_us cannot be"):
+            read(line, "here")
+    templates = Templates()
+    rows = templates.rows(table_of_records([replace(record, time_us=time)]), "x")
+    whole = rows.table.append_column("writer", pa.array(["w"])).append_column("number", pa.array([0]))
+    with pytest.raises(HistoryError, match="a time that no calendar knows"):
+        unpack(pack(Rows(whole, rows.codes), templates.all), "x")
 
 
 def test_a_path_that_no_disk_can_have_is_no_table() -> None:
