@@ -9,7 +9,7 @@ from typing import Any
 
 from oreo_lakehouse.errors import LedgerError
 from oreo_lakehouse.maintenance.ledger import LedgerLine
-from oreo_lakehouse.maintenance.ledgerfacts import mapping, mappings, number, numbers, texts, whole
+from oreo_lakehouse.maintenance.ledgerfacts import count, mapping, mappings, number, numbers, texts, whole
 from oreo_lakehouse.maintenance.story import INITIAL, WRITERS, read_story
 from oreo_lakehouse.maintenance.weighing import BYTES, ROWS
 
@@ -130,7 +130,7 @@ def explain(lines: Sequence[LedgerLine], decision: str | None = None, table: str
         decision=str(facts.get("decision", "stay")),
         reason=str(facts.get("reason", "")),
         version=whole(facts.get("version")),
-        queries=whole(facts.get("queries")) or 0,
+        queries=count(facts.get("queries")) or 0,
         current=names.get(current, current),
         target=None if target is None else names.get(target, target),
         current_cost=number(facts.get("current_cost")),
@@ -140,12 +140,12 @@ def explain(lines: Sequence[LedgerLine], decision: str | None = None, table: str
         mode=str(facts["mode"]) if facts.get("mode") else None,
         weigh=str(facts.get("weigh", ROWS)),
         weight=number(facts.get("weight")) or 1.0,
-        phase=whole(facts.get("phase")),
+        phase=count(facts.get("phase")),
         candidates=_candidates(facts, names, current, target),
         hot=tuple(
             HotQuery(
                 str(one.get("shape", "")),
-                whole(one.get("queries")) or 0,
+                count(one.get("queries")) or 0,
                 number(one.get("cost_now")),
                 number(one.get("cost_target")),
             )
@@ -159,7 +159,7 @@ def explain(lines: Sequence[LedgerLine], decision: str | None = None, table: str
         events=tuple(
             Event(
                 str(one.facts.get("kind", "")),
-                whole(one.facts.get("query")) or 0,
+                count(one.facts.get("query")) or 0,
                 names.get(str(one.facts.get("state")), str(one.facts.get("state", ""))),
                 str(one.facts.get("reason", "")),
             )

@@ -30,8 +30,17 @@ def number(value: Any) -> float | None:
 
 
 def whole(value: Any) -> int | None:
-    """A fact as a whole number."""
-    return int(value) if isinstance(value, int) and number(value) is not None else None
+    """A fact as a whole number, as large as Iceberg's ids of snapshots are.
+
+    >>> whole(7314341406455990983), whole(1 << 200), whole(1.0)
+    (7314341406455990983, None, None)
+    """
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63 else None
+
+
+def count(value: Any) -> int | None:
+    """A fact that says how many of something there are."""
+    return value if isinstance(value, int) and number(value) is not None and value >= 0 else None
 
 
 def mapping(value: Any) -> Mapping[str, Any]:

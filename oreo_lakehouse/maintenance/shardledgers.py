@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from oreo_lakehouse.errors import LedgerError
 from oreo_lakehouse.maintenance.account import Account, account
 from oreo_lakehouse.maintenance.ledger import Ledger, LedgerLine
-from oreo_lakehouse.maintenance.ledgerfacts import whole
+from oreo_lakehouse.maintenance.ledgerfacts import count
 from oreo_lakehouse.maintenance.receipts import Receipt, receipts
 from oreo_lakehouse.maintenance.shards import ShardBook, partition_order, shard_folder, shard_id
 from oreo_lakehouse.maintenance.story import read_story
@@ -67,7 +67,7 @@ def shard_ledgers(store: Store, table_uuid: str) -> list[ShardLedger]:
         shard = shard_id(first)
         lines = tuple(Ledger(store, shard_folder(table_uuid, shard)).lines())
         told = [line.facts for line in lines if line.kind == "decision" and line.facts.get("shard")]
-        label, rows = (str(told[-1]["shard"]), whole(told[-1].get("rows")) or 0) if told else (first, 0)
+        label, rows = (str(told[-1]["shard"]), count(told[-1].get("rows")) or 0) if told else (first, 0)
         found.append(ShardLedger(shard, first, label, rows, lines))
     return found
 

@@ -10,7 +10,7 @@ from oreo_lakehouse.config import Config, load_config, parse_size
 from oreo_lakehouse.maintenance.dossier import live_layouts
 from oreo_lakehouse.maintenance.health import Health, best_known, health, skipping
 from oreo_lakehouse.maintenance.ledger import Ledger, LedgerLine
-from oreo_lakehouse.maintenance.ledgerfacts import number, numbers, whole
+from oreo_lakehouse.maintenance.ledgerfacts import count, number, numbers
 from oreo_lakehouse.maintenance.offline import TableView, open_offline, open_view
 from oreo_lakehouse.maintenance.recent import DAYS, Recent, recent_queries
 from oreo_lakehouse.maintenance.shards import ShardBook, shard_folder, shards_of
@@ -253,6 +253,6 @@ def _best(story: Story, recent: Recent | None) -> BestKnown | None:
         found = best_known(costs, weight)
         if found is not None:
             current = costs.get(str(line.facts.get("current", INITIAL)))
-            asked = whole(line.facts.get("queries")) or 0
+            asked = count(line.facts.get("queries")) or 0
             return BestKnown(found[0], story.name_of(found[0]), found[1], 1 - (current or weight) / weight, asked)
     return None

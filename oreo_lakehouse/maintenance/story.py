@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oreo_lakehouse.maintenance.ledger import LedgerLine
-from oreo_lakehouse.maintenance.ledgerfacts import costs, moment, number, numbers, texts, whole
+from oreo_lakehouse.maintenance.ledgerfacts import costs, count, moment, number, numbers, texts, whole
 from oreo_lakehouse.maintenance.weighing import ROWS
 
 INITIAL = "initial"
@@ -188,11 +188,10 @@ class _Teller:
 
 
 def _served(facts: Mapping[str, Any], start: int) -> Served | None:
-    queries, actual, never = whole(facts.get("queries")), costs(facts.get("actual")), costs(facts.get("never"))
+    queries, actual, never = count(facts.get("queries")), costs(facts.get("actual")), costs(facts.get("never"))
     if queries is None or queries <= 0 or actual is None or never is None or len(actual) != len(never):
         return None
-    every = whole(facts.get("every"))
-    full = every if every is not None and every > 0 else queries
+    full = count(facts.get("every")) or queries
     rest = queries - full * (len(actual) - 1)
     if rest <= 0:  # buckets and queries contradict each other
         return None
