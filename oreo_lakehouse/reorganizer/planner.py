@@ -22,17 +22,16 @@ from oreo_lakehouse.reorganizer.decision import Decision
 from oreo_lakehouse.reorganizer.guard import Guard
 from oreo_lakehouse.reorganizer.outlook import Outlook
 from oreo_lakehouse.reorganizer.pool import StatePool
-from oreo_lakehouse.reorganizer.regimes import RegimeLog, tail_value
+from oreo_lakehouse.reorganizer.prospects import Promise, Prospects, mean_over
+from oreo_lakehouse.reorganizer.regimes import RegimeLog
 from oreo_lakehouse.reorganizer.scout import Scout
 from oreo_lakehouse.reorganizer.shares import kind_of
 from oreo_lakehouse.reorganizer.states import INITIAL, StateSpace
 
 _SETTLE = 10
 """Queries after a change before anything is decided: the first candidates for it are there then."""
-_MEAN_OVER, _LONGEST_MEAN = 50, 600
-"""Queries that present costs are means over: at first, and at most. A long life makes much of what a short mean has by
-chance, and among many states the luckiest looks best: so it is half of the regime's queries once these are more."""
-_LONGEST = 1000.0
+_HURRY = 50
+"""Queries after a change in which each is a chance to move; later only every tenth."""
 _REGRET = 0.05
 _LATER = 0.75
 _RIPE, _PATIENCE = 200, 0.5
@@ -60,6 +59,7 @@ class PlannerStrategy:
         self.pool = StatePool(decide.max_states)
         self.detector = ChangeDetector()
         self.log = RegimeLog()
+        self.prospects = Prospects(self.log, decide.alpha)
         self.scout = Scout(layout.generators, blocks, seed)
         self.outlook = Outlook(seed)
         self.guard = Guard([INITIAL], decide.alpha, seed)
@@ -67,8 +67,6 @@ class PlannerStrategy:
         self._regret: dict[str, float] = {}
         """What each state would have saved since the change or the last move."""
         self._latest: list[int] = []
-        self._worth: dict[str, float] | None = None
-        self._regime_costs: dict[str, dict[tuple[int, ...], float]] = {}
 
     def aim_at(self, blocks: int) -> None:
         self.scout.blocks = blocks
@@ -144,7 +142,7 @@ class PlannerStrategy:
             self.outlook.clear()
         else:
             self.log.undo()
-        self._worth = None
+        self.prospects.outdated()
 
     def _admit(
         self, space: StateSpace, query: int, family: str, layout: Layout, ahead: Workload | None = None
@@ -154,7 +152,7 @@ class PlannerStrategy:
         if found is None:
             return []
         self.guard.add_state(found.state)
-        self._worth = None
+        self.prospects.outdated()
         self._regret |= self._saved(space, [found.state], query)
         out = [self._decide("admit", found.reason, found.state)]
         if found.evicted:
@@ -171,17 +169,17 @@ class PlannerStrategy:
 
     def _forget(self, state: str) -> None:
         self.guard.remove_state(state)
-        self._regime_costs.pop(state, None)
+        self.prospects.forget(state)
         self._regret.pop(state, None)
 
     def _wish(self, space: StateSpace, query: int, since: int) -> tuple[str, str]:
         """The state that the planner would be in now, and why."""
         stay = self._current, ""
-        if since < _SETTLE or len(self.pool.states) < 2 or (since > _MEAN_OVER and since % _SETTLE):
+        if since < _SETTLE or len(self.pool.states) < 2 or (since > _HURRY and since % _SETTLE):
             return stay
         states = self.pool.states
-        rest, means, later = self._prospects(space, query, since, states)
-        worth = rest * means + later
+        promise = self._promise(space, query, since)
+        worth, means, later = promise.worth, promise.means, promise.later
         here, best = states.index(self._current), int(np.argmin(worth))
         gain = float(worth[here] - worth[best])
         if gain < (_DRIFTING if self.outlook and self._current != INITIAL else 1.0) * self.alpha:
@@ -194,7 +192,7 @@ class PlannerStrategy:
         if not self.outlook and self._can_wait(since, float(means[here] - means[best])):
             return stay
         return states[best], (
-            f"it is expected to save {gain:.0f} scans over the next {rest:.0f} queries and what follows them; "
+            f"it is expected to save {gain:.0f} scans over the next {promise.rest:.0f} queries and what follows them; "
             f"a recent query costs {means[best]:.3f} of a scan there and {means[here]:.3f} here"
         )
 
@@ -206,47 +204,15 @@ class PlannerStrategy:
         cheap = since < _RIPE and gain * (_RIPE - since) < _PATIENCE * self.alpha
         return cheap and len(self.detector.kinds()) != 1
 
-    def _mean_over(self) -> int:
-        return max(_MEAN_OVER, min(self.detector.since // 2, _LONGEST_MEAN))
-
-    def _prospects(
-        self, space: StateSpace, query: int, since: int, states: list[str]
-    ) -> tuple[float, np.ndarray, np.ndarray]:
-        """How long the regime will last yet, what a query of it costs in each state, and the states' tail values."""
-        later = np.array([self._later(space)[state] for state in states])
-        rest = min(max(_LONGEST, float(self.log.age)), self.log.residual_life())
-        if self.outlook:
-            means = self.outlook.means(space, query, since, states)
-            return self.outlook.life(rest, since), means, later
-        over = min(since, self._mean_over())
-        return rest, space.matrix(states, slice(query + 1 - over, query + 1)).mean(axis=1), later
+    def _promise(self, space: StateSpace, query: int, since: int) -> Promise:
+        return self.prospects.of(space, query, since, self.pool.states, self.outlook)
 
     def destination(self, query: int, space: StateSpace) -> str:
         """The best of all states: the price is the same for each. Where literals slide, it stays as it was decided."""
         since, states = self.detector.since, self.pool.states
         if since < _SETTLE or self.outlook or not self.guard.trusting:
             return self._current
-        rest, means, later = self._prospects(space, query, since, states)
-        return states[int(np.argmin(rest * means + later))]
-
-    def _later(self, space: StateSpace) -> dict[str, float]:
-        """The tail value of each state, recomputed when regimes or states have changed."""
-        if self._worth is None:
-            states = self.pool.states
-            costs = np.array([self._means(space, state) for state in states]).reshape(len(states), -1)
-            self._worth = dict(zip(states, tail_value(self.log, costs, self.alpha).tolist(), strict=True))
-        return self._worth
-
-    def _means(self, space: StateSpace, state: str) -> list[float]:
-        """The state's mean cost in each past regime."""
-        known = self._regime_costs.setdefault(state, {})
-        missing = [regime for regime in self.log.past if regime.queries not in known]
-        if missing:
-            costs = space.costs(state, [query for regime in missing for query in regime.queries])
-            ends = np.cumsum([len(regime.queries) for regime in missing])
-            for regime, part in zip(missing, np.split(costs, ends[:-1]), strict=True):
-                known[regime.queries] = float(part.mean())
-        return [known[regime.queries] for regime in self.log.past]
+        return states[int(np.argmin(self._promise(space, query, since).worth))]
 
     def _decide(self, kind: str, reason: str, state: str = "") -> Decision:
         counters = self.counters if kind == "move" else {}
@@ -261,10 +227,10 @@ class PlannerStrategy:
             if other != state and other not in self.pool.layouts:  # nobody can make it again
                 self.pool.remove(None, other)
                 self._forget(other)
-        self._worth = None
+        self.prospects.outdated()
 
     def recent(self) -> list[int]:
-        return self._latest[-self._mean_over() :]
+        return self._latest[-mean_over(self.detector.since) :]
 
     def kept(self) -> set[int]:
         return {*self._latest, *self.scout.kept(), *self.log.kept()}
@@ -273,8 +239,7 @@ class PlannerStrategy:
         self._latest = [numbers[query] for query in self._latest]
         self.scout.renumber(numbers)
         self.log.renumber(numbers)
-        self._regime_costs.clear()
-        self._worth = None
+        self.prospects.renumbered()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -300,6 +265,7 @@ class PlannerStrategy:
             self.pool.restore(document["pool"])
             self.detector = ChangeDetector.from_json(document["detector"])
             self.log = RegimeLog.from_json(document["log"])
+            self.prospects = Prospects(self.log, self.alpha)
             self.scout.restore(document["scout"])
             self.outlook.restore(document["outlook"])
             self.guard = Guard.from_json(document["guard"], alpha)
