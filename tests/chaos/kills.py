@@ -1,5 +1,7 @@
 """Kill -9 at any step that leaves a trace: the table reads the same, and the next run tidies up and goes on.
 
+Now and then that run is killed as well while it tidies up, and the one after it must find the table in order.
+
 Whatever we leave behind goes through the store's files or through the methods of a table that write. A child process
 (forked, with the parent's Spark) counts them and is killed at the n-th of a kind, before it, after it, or in the middle
 of a store's file (`_publish` gives it its name): no code of ours knows of it, and no `finally` of ours runs.
@@ -29,14 +31,20 @@ TABLE = {
     "maintain": ("stage", "verify", "commit", "retain"),
     "roll_back": ("revert",),
     "go_back": ("return_to",),
+    "recover": ("sweep",),
 }
-"""By command, the methods of a table that leave something behind, or come right before what does."""
+"""By command, the methods of a table that leave something behind, or come right before what does; to recover is to
+maintain after a kill."""
 OFTEN = {
     "maintain": {"create": 11, "_publish": 9, "delete": 5},
     "roll_back": {"create": 3, "_publish": 3, "delete": 3},
     "go_back": {"create": 4, "_publish": 4, "delete": 3},
+    "recover": {"create": 4, "_publish": 4, "delete": 3},
 }
 """By command, how often it comes to each step at the store, about."""
+COMMANDS = ("maintain", "maintain", "roll_back", "go_back")
+RECOVERIES = 0.3
+"""The share of killed commands after which the run that tidies up is killed as well."""
 
 
 @dataclass
@@ -105,27 +113,36 @@ def killed_at(point: str, times: int, work: Callable[[], None]) -> bool:
 
 
 def kill_and_go_on(world: World, draw: random.Random, killed: Killed) -> None:
-    """One kill somewhere in one command, and then a whole run that must find the table in order."""
-    action = draw.choice([*TABLE, "maintain"])
-    own = draw.random() < 0.5
-    step = draw.choice(TABLE[action] if own else STORE)
-    point, times = f"{draw.choice(['before', 'after'])} {step}", 1 if own else draw.randint(1, OFTEN[action][step])
+    """One kill somewhere in one command, perhaps another in the next, and then a run that must find all in order."""
+    told: list[str] = []
     world.append(draw.randrange(1000))
     world.check()
-    spark, number = world.spark, draw.randrange(1000)
-    world.spark = spark.newSession()  # what the dead child set in it is gone with it
-    ended = killed_at(point, times, lambda: getattr(world, action)(number))
-    world.spark = spark
-    world.told += 1  # the child told as much
     try:
-        world.read_anew()
+        if _ended(world, draw, draw.choice(COMMANDS), killed, told) and draw.random() < RECOVERIES:
+            _ended(world, draw, "recover", killed, told)
         world.maintain(draw.randrange(1000))
         world.check()
         world.check_ledger()
         assert world.unsettled() == []
     except Exception as error:
-        raise AssertionError(f"{action} {number}, killed {point}, time {times}: {error}") from error
-    killed.kills += ended
+        raise AssertionError(f"{', then '.join(told)}: {error}") from error
+
+
+def _ended(world: World, draw: random.Random, action: str, killed: Killed, told: list[str]) -> bool:
+    """Whether the command came to the point at which it is killed; what was tried is told in any case."""
+    own, number = draw.random() < 0.5, draw.randrange(1000)
+    step = draw.choice(TABLE[action] if own else STORE)
+    point, times = f"{draw.choice(['before', 'after'])} {step}", 1 if own else draw.randint(1, OFTEN[action][step])
+    told.append(f"{action} {number}, killed {point}, time {times}")
+    command = world.maintain if action == "recover" else getattr(world, action)
+    spark, world.spark = world.spark, world.spark.newSession()  # what the dead child set in it is gone with it
+    ended = killed_at(point, times, lambda: command(number))
+    world.spark = spark
+    world.told += 1  # the child told as much
+    if ended:
+        killed.kills += 1
+        killed.points[point] += 1
+        killed.formats[world.kind.format] += 1
     killed.spared += not ended
-    killed.points.update([point] if ended else [])
-    killed.formats.update([world.kind.format] if ended else [])
+    world.read_anew()
+    return ended
