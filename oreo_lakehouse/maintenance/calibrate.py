@@ -1,7 +1,7 @@
-"""`oreo calibrate`: measure alpha now, by a scan of the table and a trial rewrite of a few of its files.
+"""`oreo calibrate`: measure alpha now, by a scan of the table and a trial rewrite of some of its files.
 
 The trial stages and verifies files as a real rewrite does, and then deletes them: nothing becomes visible and the table
-is not touched. What it takes for some of the bytes is projected to all of them.
+is not touched. What it takes for some of the bytes is projected to all of them; a small table is rewritten whole.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
     from oreo_lakehouse.layouts.blocks import Blocks
 
-SHARE, MOST_BYTES = 0.1, 512 << 20
-"""How much of a table a trial rewrites: a tenth of it, at least one file, half a gigabyte at most."""
+SHARE, LEAST_BYTES, MOST_BYTES = 0.1, 64 << 20, 512 << 20
+"""How much of a table a trial rewrites: a tenth of it, at least one file, half a gigabyte at most. And so much that
+writing takes far longer than starting Spark's jobs, which a projection would multiply: all of a small table."""
 _COLUMNS = 3
 """Columns that a scan reads: as many as a query's filters usually name."""
 
@@ -49,6 +50,7 @@ class Calibration:
     rewrite_seconds: float
     """Of the whole table, projected from the trial."""
     trial_bytes: int
+    table_bytes: int
     alpha: Alpha
 
     def to_json(self) -> dict[str, Any]:
@@ -58,6 +60,7 @@ class Calibration:
             "scan_seconds": round(self.scan_seconds, 3),
             "rewrite_seconds": round(self.rewrite_seconds, 3),
             "trial_bytes": self.trial_bytes,
+            "table_bytes": self.table_bytes,
             "alpha": round(self.alpha.value, 2),
             "source": self.alpha.source,
         }
@@ -94,7 +97,7 @@ def calibrate(
             facts["alpha"] = round(rewrite / scan * facts["scan_share"], 3)
         dossier.ledger.append(uuid.uuid4().hex, [("calibration", facts)])
         alpha = alpha_of(config.decide.alpha, dossier.ledger.lines(["commit", "calibration"]), config.decide.weigh)
-    return Calibration(identity.name, columns, scan, rewrite, trial, alpha)
+    return Calibration(identity.name, columns, scan, rewrite, trial, blocks.total_bytes, alpha)
 
 
 def _asked_columns(dossier: Dossier) -> tuple[str, ...]:
@@ -123,7 +126,7 @@ def _scan_seconds(dossier: Dossier, columns: tuple[str, ...], progress: Progress
 def _trial_seconds(dossier: Dossier, blocks: Blocks, column: str, progress: Progress) -> tuple[int, float]:
     """Bytes of some files and the seconds that staging and verifying them takes."""
     table = dossier.table
-    limit = min(MOST_BYTES, SHARE * blocks.total_bytes)
+    limit = min(MOST_BYTES, max(LEAST_BYTES, SHARE * blocks.total_bytes))
     count = max(1, int((np.cumsum(blocks.sizes) <= limit).sum()))
     chosen = blocks.names[:count]
     layout = sort_layout(Sample(table.sample(10_000, 1, [column]), blocks.total_rows), [column], max(2, count))

@@ -126,11 +126,14 @@ def show_layouts(table: str, found: Sequence[KnownLayout]) -> None:
 
 
 def show_calibration(done: Calibration) -> None:
+    trial = f"projected from a trial on {size(done.trial_bytes)}"
+    if done.trial_bytes >= done.table_bytes:
+        trial = f"by a trial on all {size(done.trial_bytes)}"
     facts(
         done.table,
         [
             ("a scan", f"{done.scan_seconds:.2f} s, of {', '.join(done.columns)}"),
-            ("a rewrite", f"{done.rewrite_seconds:.1f} s, projected from a trial on {size(done.trial_bytes)}"),
+            ("a rewrite", f"{done.rewrite_seconds:.1f} s, {trial}"),
             ("a rewrite costs", str(done.alpha)),
         ],
     )

@@ -135,6 +135,7 @@ def test_calibration_touches_nothing_and_counts_from_then_on(spark: Any, shop: A
     measured = json.loads(done.stdout)
     assert measured["columns"] == ["k"]
     assert measured["alpha"] >= 2
+    assert measured["trial_bytes"] == measured["table_bytes"]  # it is small
     assert "calibrated" in measured["source"]
     assert (version(spark, shop), rows_of(spark, shop)) == (first, rows)
     assert not list(shop.folder.glob("store/*/pending/*"))
