@@ -54,10 +54,7 @@ def main() -> int:
     lines = queue.Queue[tuple[int, str]]()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     workers = [worker(given, first + place, place, lines) for place in range(given.processes)]
-    try:
-        total = gathered(workers, lines, total, given)
-    except KeyboardInterrupt:
-        stop(workers)
+    total = gathered(workers, lines, total, given)
     show(total, as_json=given.json)
     return 1 if total.get("failures") else 0
 
@@ -100,29 +97,33 @@ def gathered(
     total: dict[str, Any],
     given: argparse.Namespace,
 ) -> dict[str, Any]:
-    """What all rounds found, on top of what was known; after each, the sums are in the file."""
+    """What all rounds found until the time was over or somebody pressed Ctrl-C, on top of what was known; after each
+    round, the sums are in the file."""
     started, at_work = time.monotonic(), len(workers)
-    while at_work:
-        told(f"{(time.monotonic() - started) / 60:.0f} of {given.minutes:.0f} min: {summary(total)}")
-        try:
-            place, line = lines.get(timeout=5)
-        except queue.Empty:
-            continue
-        if line:
-            found: dict[str, Any] = json.loads(line)
-            following = max(total.pop("next_round", 1), found.pop("number") + 1)
-        else:
-            at_work -= 1
-            code = workers[place].wait()
-            found = {"failures": [f"a process ended with {code}; its last words stand above"] if code else []}
-            following = total.pop("next_round", 1)
-        for failure in found["failures"]:
-            sys.stderr.write(f"\n{failure}\n")
-        total = added(total, found) | {"next_round": following}
-        if given.into:
-            unfinished = given.into.with_suffix(".unfinished")
-            unfinished.write_text(json.dumps(total, indent=1, sort_keys=True) + "\n")
-            os.replace(unfinished, given.into)
+    try:
+        while at_work:
+            told(f"{(time.monotonic() - started) / 60:.0f} of {given.minutes:.0f} min: {summary(total)}")
+            try:
+                place, line = lines.get(timeout=5)
+            except queue.Empty:
+                continue
+            if line:
+                found: dict[str, Any] = json.loads(line)
+                following = max(total.pop("next_round", 1), found.pop("number") + 1)
+            else:
+                at_work -= 1
+                code = workers[place].wait()
+                found = {"failures": [f"a process ended with {code}; its last words stand above"] if code else []}
+                following = total.pop("next_round", 1)
+            for failure in found["failures"]:
+                sys.stderr.write(f"\n{failure}\n")
+            total = added(total, found) | {"next_round": following}
+            if given.into:
+                unfinished = given.into.with_suffix(".unfinished")
+                unfinished.write_text(json.dumps(total, indent=1, sort_keys=True) + "\n")
+                os.replace(unfinished, given.into)
+    except KeyboardInterrupt:
+        stop(workers)
     return total
 
 
