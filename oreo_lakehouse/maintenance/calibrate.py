@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from oreo_lakehouse.layouts.blocks import Blocks
 
-SHARE, LEAST_BYTES, MOST_BYTES = 0.1, 64 << 20, 512 << 20
+SHARE, LEAST_BYTES, MOST_BYTES = 0.1, 32 << 20, 512 << 20
 """How much of a table a trial rewrites: a tenth of it, at least one file, half a gigabyte at most. And so much that
 writing takes far longer than starting Spark's jobs, which a projection would multiply: all of a small table."""
 _COLUMNS = 3
