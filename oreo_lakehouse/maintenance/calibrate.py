@@ -29,7 +29,7 @@ from oreo_lakehouse.predicates.columns import columns_of
 from oreo_lakehouse.predicates.values import Kind
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from oreo_lakehouse.layouts.blocks import Blocks
 
@@ -38,6 +38,8 @@ SHARE, LEAST_BYTES, MOST_BYTES = 0.1, 32 << 20, 512 << 20
 writing takes far longer than starting Spark's jobs, which a projection would multiply: all of a small table."""
 _COLUMNS = 3
 """Columns that a scan reads: as many as a query's filters usually name."""
+_LEAST_SAVED = 0.1
+"""Of a scan's time: below that, two measurements of a small table differ by more than what is between them."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Calibration:
     table: str
     columns: tuple[str, ...]
     scan_seconds: float
+    """Of these columns in the whole table, beyond what any query takes."""
     rewrite_seconds: float
     """Of the whole table, projected from the trial."""
     trial_bytes: int
@@ -82,7 +85,7 @@ def calibrate(
         if blocks.total_rows == 0:
             raise TableError(f"{identity.name} is empty: there is nothing to measure")
         columns = _asked_columns(dossier)
-        scan = _scan_seconds(dossier, columns, progress)
+        scan = _scan_seconds(dossier, blocks, columns, progress)
         trial, seconds = _trial_seconds(dossier, blocks, columns[0], progress)
         rewrite = seconds * blocks.total_bytes / max(1, trial)
         facts: dict[str, Any] = {
@@ -111,15 +114,26 @@ def _asked_columns(dossier: Dossier) -> tuple[str, ...]:
     return tuple(name for name, _ in uses.most_common(_COLUMNS)) or tuple(able[:_COLUMNS])
 
 
-def _scan_seconds(dossier: Dossier, columns: tuple[str, ...], progress: Progress) -> float:
-    """The better of two scans of these columns, which nothing can skip."""
-    rows = dossier.table.spark.table(dossier.table.identity.name).select(*[sf.col(quoted(name)) for name in columns])
+def _scan_seconds(dossier: Dossier, blocks: Blocks, columns: tuple[str, ...], progress: Progress) -> float:
+    """What a scan of these columns takes beyond what a query takes that skips all it can: no layout saves the rest."""
+    table = dossier.table
+    with spark_share(table.spark, progress, "scanning the columns that queries filter by"):
+        everything = _seconds(table.spark.table(table.identity.name), columns)
+        if len(blocks) == 1:
+            return everything
+        smallest = int(np.argmin(blocks.sizes))
+        with table.reading([blocks.names[smallest]]) as rows:
+            saved = max(everything - _seconds(rows, columns), _LEAST_SAVED * everything)
+    return saved / (1.0 - float(blocks.sizes[smallest]) / max(1, blocks.total_bytes))
+
+
+def _seconds(rows: DataFrame, columns: tuple[str, ...]) -> float:
+    """The better of two scans."""
     took: list[float] = []
-    with spark_share(dossier.table.spark, progress, "scanning the columns that queries filter by"):
-        for _ in range(2):
-            started = time.monotonic()
-            rows.write.format("noop").mode("overwrite").save()
-            took.append(time.monotonic() - started)
+    for _ in range(2):
+        started = time.monotonic()
+        rows.select(*[sf.col(quoted(name)) for name in columns]).write.format("noop").mode("overwrite").save()
+        took.append(time.monotonic() - started)
     return min(took)
 
 

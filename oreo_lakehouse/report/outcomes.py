@@ -132,7 +132,7 @@ def show_calibration(done: Calibration) -> None:
     facts(
         done.table,
         [
-            ("a scan", f"{done.scan_seconds:.2f} s, of {', '.join(done.columns)}"),
+            ("a scan", f"{done.scan_seconds:.2f} s, of {', '.join(done.columns)}, beyond what any query takes"),
             ("a rewrite", f"{done.rewrite_seconds:.1f} s, {trial}"),
             ("a rewrite costs", str(done.alpha)),
         ],
