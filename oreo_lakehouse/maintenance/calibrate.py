@@ -38,6 +38,8 @@ SHARE, LEAST_BYTES, MOST_BYTES = 0.1, 32 << 20, 512 << 20
 writing takes far longer than starting Spark's jobs, which a projection would multiply: all of a small table."""
 _COLUMNS = 3
 """Columns that a scan reads: as many as a query's filters usually name."""
+_SCANS, _WHILE = 8, 1.5
+"""At most so many scans are timed, and a third only while those after the first took no longer than that."""
 _LEAST_SAVED = 0.1
 """Of a scan's time: below that, two measurements of a small table differ by more than what is between them."""
 
@@ -128,9 +130,9 @@ def _scan_seconds(dossier: Dossier, blocks: Blocks, columns: tuple[str, ...], pr
 
 
 def _seconds(rows: DataFrame, columns: tuple[str, ...]) -> float:
-    """The better of two scans."""
+    """The best of two scans, or of more while they are short: code is compiled during the first ones."""
     took: list[float] = []
-    for _ in range(2):
+    while len(took) < 2 or (len(took) < _SCANS and sum(took[1:]) < _WHILE):
         started = time.monotonic()
         rows.select(*[sf.col(quoted(name)) for name in columns]).write.format("noop").mode("overwrite").save()
         took.append(time.monotonic() - started)
