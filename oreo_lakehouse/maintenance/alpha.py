@@ -2,9 +2,10 @@
 
 A scan is what a query does: it reads the columns that queries filter by, of every row. A rewrite reads, shuffles,
 writes and verifies every column of every row. Each move of ours measures both (the narrow pass before it is such a
-scan), and `oreo calibrate` measures them now. Until there is a measurement, the paper's middle value counts. Where
-bytes are weighed (`decide.weigh`), alpha is counted in scans of all columns: what a scan of some took is projected by
-their share of the bytes.
+scan), and `oreo calibrate` measures them now, where it leaves out of a scan what any query takes. A narrow pass is
+counted whole: where it takes many seconds, starting a query is little of it. Until there is a measurement, the paper's
+middle value counts. Where bytes are weighed (`decide.weigh`), alpha is counted in scans of all columns: what a scan of
+some took is projected by their share of the bytes.
 """
 
 from __future__ import annotations
