@@ -82,6 +82,8 @@ def worker(
 
 def stop(workers: list[subprocess.Popen[str]]) -> None:
     """Ctrl-C in a terminal reaches everybody, `kill` only this process: whoever does not end by himself is told."""
+    for each in (signal.SIGINT, signal.SIGTERM):  # `uv run` and a terminal tell it twice
+        signal.signal(each, signal.SIG_IGN)
     for one in workers:
         try:
             one.wait(timeout=GRACE)
